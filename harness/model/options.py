@@ -1,0 +1,73 @@
+"""What the operator asked for, and the bounds of a run. Units are in the names or the comments.
+
+Defaults are interface.md's, or come from the measurements in the design notes where a comment says so.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from harness.model.base import Record
+
+
+class ActiveLevel(StrEnum):
+    """How much is sent to the target (verdict.md)."""
+
+    NONE = "none"
+    SAFE = "safe"
+    TOOL_CALLS = "tool-calls"
+
+
+class Transport(StrEnum):
+    """How the target is spoken to."""
+
+    STDIO = "stdio"
+    HTTP = "http"
+
+
+class Limits(Record):
+    """Bounds on everything that a target can make grow. Sizes in bytes, times in seconds."""
+
+    line_bytes: int = 4 << 20
+    stdout_bytes: int = 64 << 20
+    stderr_bytes: int = 1 << 20
+    messages: int = 200_000
+    json_depth: int = 64
+    pages: int = 100
+    items: int = 10_000
+    cursor_bytes: int = 4096
+    queued_server_requests: int = 32
+    frame_keep_bytes: int = 1 << 20
+    bundle_message_bytes: int = 64 << 20
+    memory_bytes: int = 1 << 30
+    pids: int = 256
+    cpus: float = 1.0
+    open_files: int = 1024
+    tmpfs_bytes: int = 256 << 20
+    analyzer_seconds: float = 60.0
+    analyzer_memory_bytes: int = 1 << 30
+
+
+class RunOptions(Record):
+    """The options of one run that change what is done or how it is judged; secrets are already redacted."""
+
+    active: ActiveLevel = ActiveLevel.NONE
+    allow: tuple[str, ...] = ()
+    entry: str | None = None
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = Field(default={}, description="values given with --env are redacted")
+    transport: Transport = Transport.STDIO
+    constraints: tuple[str, ...] = ()
+    python: str | None = None
+    node: str | None = None
+    timeout: float = 300.0
+    call_timeout: float = 20.0
+    start_timeout: float = 60.0  # the slowest of 100 popular servers took 32 s to answer initialize
+    install_timeout: float = 240.0
+    stop_grace: float = 2.0
+    jobs: int = 4
+    runtime: str | None = None
+    stock_client: bool = True
+    limits: Limits = Limits()

@@ -1,0 +1,260 @@
+"""The event types of a recording, in one numbered order, and what a bundle says about itself.
+
+`seq` counts from 1 over all events of a run; `t` is nanoseconds of CLOCK_MONOTONIC since the run's start.
+A recording is iterated, never loaded whole. Reading and writing bundles is `harness.pipeline.bundle`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Literal, Protocol, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from harness.model.base import Record
+from harness.model.options import RunOptions
+from harness.model.surface import ItemKind, ListEnd, Surface
+from harness.model.target import Artifact, TargetRef
+
+
+class Phase(StrEnum):
+    """The phases of a run in order. A call's phase is `call:<tool>:<nonce>` and not in this list."""
+
+    FETCH = "fetch"
+    INSTALL = "install"
+    START = "start"
+    DISCOVER = "discover"
+    PROBE = "probe"
+    IDLE = "idle"
+    STOP = "stop"
+
+
+class Direction(StrEnum):
+    """Seen from the harness."""
+
+    SENT = "sent"
+    RECEIVED = "received"
+
+
+class Anomaly(StrEnum):
+    """What framing noticed about the bytes of one received line. Facts, not judgements."""
+
+    NOT_JSON = "not-json"
+    INVALID_UTF8 = "invalid-utf8"
+    TOO_LONG = "too-long"
+    TOO_DEEP = "too-deep"
+    DUPLICATE_KEY = "duplicate-key"
+    NON_FINITE = "non-finite-number"
+    HUGE_NUMBER = "huge-number"
+    LONE_SURROGATE = "lone-surrogate"
+    NOT_AN_OBJECT = "not-an-object"
+    NOT_JSONRPC = "not-jsonrpc-2.0"
+    NO_NEWLINE_AT_END = "no-newline-at-end"
+    UNKNOWN_ID = "unknown-id"
+    REPEATED_ID = "repeated-id"
+    WRONG_ID_TYPE = "wrong-id-type"
+    FLOOD = "flood"
+    BYTE_LIMIT = "byte-limit"
+
+
+class EventBase(Record):
+    """Fields of every event. `session` names one life of the target (`install`, `main`, `stock-client` …)."""
+
+    seq: int = 0
+    t: int = 0
+    phase: str
+    session: str = "main"
+
+
+class PhaseEvent(EventBase):
+    """A phase begins. `nonce` ties it to the heartbeat that the warden makes inside the sandbox."""
+
+    kind: Literal["phase"] = "phase"
+    nonce: str
+
+
+class AttemptEvent(EventBase):
+    """The target was started with these arguments; environment by name only."""
+
+    kind: Literal["attempt"] = "attempt"
+    number: int
+    argv: tuple[str, ...]
+    environment: tuple[str, ...] = ()
+    why: str = ""
+
+
+class FrameEvent(EventBase):
+    """One line on stdin or stdout. `data` holds at most the bound's bytes, `size` counts all of them."""
+
+    kind: Literal["frame"] = "frame"
+    direction: Direction
+    data: str
+    encoding: Literal["utf-8", "base64"] = "utf-8"
+    size: int
+    truncated: bool = False
+    anomalies: tuple[Anomaly, ...] = ()
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes kept of this line, without its newline."""
+        return base64.b64decode(self.data) if self.encoding == "base64" else self.data.encode()
+
+
+class StderrEvent(EventBase):
+    """The target's standard error, once per session at its end: bytes kept are in the bundle's stderr.log."""
+
+    kind: Literal["stderr"] = "stderr"
+    size: int
+    kept: int
+    sha256: str
+    tail: str = ""
+
+
+class ListEvent(EventBase):
+    """Reading one list ended like this (see `ListOutcome`)."""
+
+    kind: Literal["list"] = "list"
+    list: ItemKind
+    pages: int
+    items: int
+    end: ListEnd
+    detail: str = ""
+
+
+class DeadlineEvent(EventBase):
+    """We stopped waiting for `what` after `seconds`; `blocked` when it was our own write that did not go through."""
+
+    kind: Literal["deadline"] = "deadline"
+    what: str
+    seconds: float
+    blocked: bool = False
+
+
+class ServerRequestEvent(EventBase):
+    """The target asked the client for something (roots, sampling, elicitation …) and got this answer."""
+
+    kind: Literal["server-request"] = "server-request"
+    method: str
+    answered: str
+    frame: int | None = None
+
+
+class ExitEvent(EventBase):
+    """A session's process ended. `ended_by`: `target` by itself, `harness` at stop, `deadline`, `engine`."""
+
+    kind: Literal["exit"] = "exit"
+    code: int | None = None
+    signal: int | None = None
+    oom_killed: bool = False
+    ended_by: Literal["target", "harness", "deadline", "engine"]
+
+
+class LimitEvent(EventBase):
+    """A bound of ours was reached, so something was not looked at. `what` names it (`stdout-bytes` …)."""
+
+    kind: Literal["limit"] = "limit"
+    what: str
+    bound: int
+    seen: int
+
+
+class StockClientEvent(EventBase):
+    """Does a stock client (the mcp SDK) work with this server? `tools` it listed, or the `error` it ended with."""
+
+    kind: Literal["stock-client"] = "stock-client"
+    works: bool | None
+    client: str = ""
+    protocol_version: str | None = None
+    tools: int | None = None
+    error: str = ""
+
+
+class NoteEvent(EventBase):
+    """A fact about the run that a reader needs (an argument supplied, a fallback taken)."""
+
+    kind: Literal["note"] = "note"
+    text: str
+
+
+Event: TypeAlias = Annotated[
+    PhaseEvent
+    | AttemptEvent
+    | FrameEvent
+    | StderrEvent
+    | ListEvent
+    | DeadlineEvent
+    | ServerRequestEvent
+    | ExitEvent
+    | LimitEvent
+    | StockClientEvent
+    | NoteEvent,
+    Field(discriminator="kind"),
+]
+
+EVENT_ADAPTER: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+class Grade(StrEnum):
+    """How far the syscall record can be trusted; `none` where there is none."""
+
+    TRUSTED = "trusted"
+    CONTAINED = "contained"
+    TAMPERABLE = "tamperable"
+    NONE = "none"
+
+
+class ImageFact(Record):
+    """A sandbox image used in the run: folder name and engine id."""
+
+    name: str
+    id: str
+
+
+class Manifest(Record):
+    """What a bundle says about its run. The only place, with `timing`, for times and paths of this machine.
+
+    `started_at` is RFC 3339 in UTC; `timing` in milliseconds by phase.
+    """
+
+    format: Literal[1] = 1
+    harness_version: str
+    run_id: str
+    target: TargetRef
+    name: str = ""
+    version: str = ""
+    artifacts: tuple[Artifact, ...] = ()
+    closure_digest: str = ""
+    images: tuple[ImageFact, ...] = ()
+    engine: dict[str, str] = {}
+    options: RunOptions
+    recorder: str = "none"
+    grade: Grade = Grade.NONE
+    sealed: bool = True
+    started_at: str = ""
+    timing: dict[str, int] = {}
+    problems: tuple[str, ...] = ()
+
+
+class Recording(Protocol):
+    """A bundle read back. `events()` may be called more than once and starts anew each time."""
+
+    @property
+    def manifest(self) -> Manifest: ...
+
+    @property
+    def surfaces(self) -> tuple[Surface, ...]: ...
+
+    @property
+    def complete(self) -> bool:
+        """False when the run died before it sealed the bundle."""
+        ...
+
+    def events(self) -> Iterator[Event]: ...
+
+
+class EventSink(Protocol):
+    """Where the recording half puts what it sees. The sink numbers, stamps and bounds; it returns the number."""
+
+    def record(self, event: Event) -> int: ...

@@ -1,0 +1,123 @@
+"""The sandbox as the pipeline sees it: install a plan, launch a process, mark phases, learn how it ended.
+
+Every implementation passes the conformance suite in tests/contract. A command that fails inside is a result
+(`InstallOutcome`, `ExitReport`); only a broken sandbox raises (`EngineError`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, Protocol
+
+import anyio.abc
+
+from harness.model.base import Record
+from harness.model.options import Limits
+from harness.model.recording import ImageFact
+from harness.model.target import InstallPlan
+
+#: Where things lie inside a target's container.
+APP = "/app"
+HOME = "/home/user"
+WORKSPACE = "/home/user/workspace"
+
+
+class StepReport(Record):
+    """One step of an install: its argument vector, exit code, and the bounded tail of what it printed."""
+
+    argv: tuple[str, ...]
+    code: int
+    output: str
+
+
+class InstalledTarget(Record):
+    """A sealed volume with everything below /app, and the record of the install that made it.
+
+    `cached` is True when this run found it ready; `steps` is then the record kept from the run that made it.
+    """
+
+    volume: str
+    image: ImageFact
+    steps: tuple[StepReport, ...]
+    cached: bool
+    seconds: float
+
+
+class InstallFailed(Record):
+    """The install ended with a failing step (the last of `steps`), or ran out of time (`timed_out`)."""
+
+    steps: tuple[StepReport, ...]
+    timed_out: bool
+    seconds: float
+
+
+class LaunchSpec(Record):
+    """One process to start. `argv[0]` is looked up on the image's PATH and in /app/bin.
+
+    `seed` maps paths below HOME to file contents, unpacked by the gate before the process starts.
+    """
+
+    image: str
+    volume: str | None
+    argv: tuple[str, ...]
+    environment: dict[str, str] = {}
+    workdir: str = WORKSPACE
+    seed: dict[str, bytes] = {}
+    limits: Limits = Limits()
+    runtime: str | None = None
+    deadline_seconds: float = 300.0
+
+
+class ExitReport(Record):
+    """How the process ended; `code` is None when it was ended by `signal` or the engine lost it."""
+
+    code: int | None
+    signal: int | None
+    oom_killed: bool
+    ended_by: Literal["target", "harness", "deadline", "engine"]
+    memory_peak_bytes: int | None = None
+
+
+class SandboxedProcess(Protocol):
+    """A target's process behind the gate. Streams are raw bytes; bounding them is the reader's business."""
+
+    @property
+    def stdin(self) -> anyio.abc.ByteSendStream: ...
+
+    @property
+    def stdout(self) -> anyio.abc.ByteReceiveStream: ...
+
+    @property
+    def stderr(self) -> anyio.abc.ByteReceiveStream: ...
+
+    @property
+    def image(self) -> ImageFact: ...
+
+    async def mark(self, phase: str, nonce: str) -> None:
+        """Have the warden make the phase mark inside the target's pid namespace."""
+        ...
+
+    async def wait(self) -> ExitReport:
+        """Wait for the process to end. Raises EngineError when the engine is gone."""
+        ...
+
+    async def stop(self, grace_seconds: float) -> ExitReport:
+        """Close stdin, wait at most `grace_seconds`, then kill everything in its pid namespace."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A place where untrusted code runs without a network interface."""
+
+    def engine_facts(self) -> Mapping[str, str]:
+        """Name, version, kernel, cgroup version and security options of the engine, for the manifest."""
+        ...
+
+    async def install(self, plan: InstallPlan, *, timeout: float, limits: Limits) -> InstalledTarget | InstallFailed:
+        """Install into a labelled volume keyed by plan and image, or return the sealed one that exists."""
+        ...
+
+    def launch(self, spec: LaunchSpec) -> AbstractAsyncContextManager[SandboxedProcess]:
+        """Create gate and warden, open the gate, yield the running process; nothing is left at exit."""
+        ...
