@@ -1,0 +1,1 @@
+"""Fetching a target and its closure without executing any of it."""

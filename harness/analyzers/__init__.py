@@ -1,0 +1,1 @@
+"""Pure folds from a recording (later also source trees) to findings and coverage."""

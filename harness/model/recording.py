@@ -85,6 +85,16 @@ class AttemptEvent(EventBase):
     why: str = ""
 
 
+class InstallStepEvent(EventBase):
+    """One step of the install phase, run in the sandbox. `output`: bounded tail; `cached`: kept from an earlier run."""
+
+    kind: Literal["install-step"] = "install-step"
+    argv: tuple[str, ...]
+    code: int
+    output: str = ""
+    cached: bool = False
+
+
 class FrameEvent(EventBase):
     """One line on stdin or stdout. `data` holds at most the bound's bytes, `size` counts all of them."""
 
@@ -181,6 +191,7 @@ class NoteEvent(EventBase):
 Event: TypeAlias = Annotated[
     PhaseEvent
     | AttemptEvent
+    | InstallStepEvent
     | FrameEvent
     | StderrEvent
     | ListEvent
@@ -215,7 +226,8 @@ class ImageFact(Record):
 class Manifest(Record):
     """What a bundle says about its run. The only place, with `timing`, for times and paths of this machine.
 
-    `started_at` is RFC 3339 in UTC; `timing` in milliseconds by phase.
+    `started_at` is RFC 3339 in UTC; `timing` in milliseconds by phase. `finished` becomes true when the recording
+    ended in order; `problems` are the sentences that say why a run stopped early (each is a gap).
     """
 
     format: Literal[1] = 1
@@ -231,7 +243,7 @@ class Manifest(Record):
     options: RunOptions
     recorder: str = "none"
     grade: Grade = Grade.NONE
-    sealed: bool = True
+    finished: bool = False
     started_at: str = ""
     timing: dict[str, int] = {}
     problems: tuple[str, ...] = ()

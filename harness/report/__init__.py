@@ -1,0 +1,1 @@
+"""Pure: a ScanResult rendered for people and programs."""

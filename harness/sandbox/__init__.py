@@ -1,0 +1,1 @@
+"""The only home of Docker, scapy and psutil: images, containers, limits, leases."""

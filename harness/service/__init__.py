@@ -1,0 +1,1 @@
+"""Nightly vetting of many submissions (to come)."""

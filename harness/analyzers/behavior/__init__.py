@@ -1,0 +1,1 @@
+"""Checks over what the target did (they come with the recorder)."""

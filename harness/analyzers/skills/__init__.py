@@ -1,0 +1,1 @@
+"""Checks over agent skills (to come)."""

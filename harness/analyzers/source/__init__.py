@@ -1,0 +1,1 @@
+"""Checks over source trees and packages (to come)."""
