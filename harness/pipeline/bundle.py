@@ -1,0 +1,148 @@
+"""Writing a run bundle as the run goes (the format is described in the design notes and in docs/bundle.md).
+
+`BundleWriter` is the `EventSink` of a run: it numbers, stamps and bounds events. Frames go to messages.jsonl,
+all other events to events.jsonl.zst, in one common numbering. Writes are small appends to buffered local files,
+which is why they are made from async code directly; sealing, which hashes everything, goes through a thread.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import anyio.to_thread
+import zstandard
+
+from harness.model.base import Record, canonical_json
+from harness.model.options import Limits
+from harness.model.plan import Action
+from harness.model.recording import Event, FrameEvent, LimitEvent, Manifest
+from harness.model.surface import Surface
+from harness.pipeline.entropy import Entropy
+from harness.pipeline.seal import write_seal
+
+#: What is kept of a frame once the bundle's bound for messages is reached.
+SHORT_FRAME_BYTES = 4096
+
+
+class BundleWriter:
+    """A bundle being written. Use as a context manager; `seal()` ends it in order.
+
+    Leaving the context without `seal()` leaves an unsealed bundle, which is read as incomplete.
+    Raises OSError when the folder can't be written.
+    """
+
+    def __init__(self, folder: Path, entropy: Entropy, limits: Limits) -> None:
+        self.folder = folder
+        self._entropy = entropy
+        self._limits = limits
+        self._started = entropy.monotonic_ns()
+        self._seq = 0
+        self._message_bytes = 0
+        self._shortening = False
+        self._surfaces: list[Surface] = []
+        self._phases: list[str] = []
+        folder.mkdir(parents=True)
+        (folder / "blobs").mkdir()
+        self._messages: IO[bytes] = (folder / "messages.jsonl").open("wb")
+        self._plan: IO[bytes] = (folder / "plan.jsonl").open("wb")
+        self._events_file: IO[bytes] = (folder / "events.jsonl.zst").open("wb")
+        self._events = zstandard.ZstdCompressor(level=3).stream_writer(self._events_file, closefd=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    @property
+    def elapsed_ms(self) -> int:
+        """Milliseconds since the run began."""
+        return (self._entropy.monotonic_ns() - self._started) // 1_000_000
+
+    @property
+    def surfaces(self) -> tuple[Surface, ...]:
+        """The surfaces kept so far."""
+        return tuple(self._surfaces)
+
+    def record(self, event: Event) -> int:
+        """Number, stamp and store one event; returns its number."""
+        self._seq += 1
+        stamp = {"seq": self._seq, "t": self._entropy.monotonic_ns() - self._started}
+        if isinstance(event, FrameEvent):
+            self._frame(event.model_copy(update=stamp))
+        else:
+            self._write(self._events, event.model_copy(update=stamp))
+            if event.kind != "note":
+                self._events.flush(zstandard.FLUSH_BLOCK)
+                self._events_file.flush()
+        return stamp["seq"]
+
+    def _frame(self, event: FrameEvent) -> None:
+        keep = self._limits.frame_keep_bytes if not self._shortening else SHORT_FRAME_BYTES
+        data = event.data
+        if len(data) > keep:
+            data = data[: keep // 4 * 4]  # whole base64 groups; for text any cut will do
+            event = event.model_copy(update={"data": data, "truncated": True})
+        self._message_bytes += len(data)
+        self._write(self._messages, event)
+        if not self._shortening and self._message_bytes > self._limits.bundle_message_bytes:
+            self._shortening = True
+            self.record(
+                LimitEvent(
+                    phase=event.phase,
+                    session=event.session,
+                    what="bundle-messages",
+                    bound=self._limits.bundle_message_bytes,
+                    seen=self._message_bytes,
+                )
+            )
+
+    def plan(self, action: Action) -> None:
+        """Append an action and its prediction to the plan; on disk before this returns."""
+        self._write(self._plan, action)
+        self._plan.flush()
+
+    def surface(self, surface: Surface) -> None:
+        """Keep what the server declared at one look."""
+        self._surfaces.append(surface)
+        text = canonical_json([s.model_dump(mode="json") for s in self._surfaces])
+        _replace(self.folder / "surface.json", text.encode() + b"\n")
+
+    def stderr(self, session: str, data: bytes) -> None:
+        """Append a session's kept standard error to stderr.log, under a line that names the session."""
+        with (self.folder / "stderr.log").open("ab") as log:
+            log.write(b"== session " + session.encode() + b"\n" + data + b"\n")
+
+    def manifest(self, manifest: Manifest) -> None:
+        """Write the manifest; called at the start and again when the recording ended."""
+        _replace(self.folder / "manifest.json", manifest.model_dump_json(indent=1).encode() + b"\n")
+
+    def end_recording(self) -> None:
+        """Close the event files: nothing more is recorded, the judging half may read."""
+        self._close()
+
+    async def seal(self, result_json: str) -> None:
+        """Write result.json and, last, the digests of everything."""
+        self._close()
+        _replace(self.folder / "result.json", result_json.encode())
+        await anyio.to_thread.run_sync(write_seal, self.folder)
+
+    def _write(self, file: IO[bytes] | zstandard.ZstdCompressionWriter, record: Record) -> None:
+        file.write(record.model_dump_json(exclude_defaults=False).encode() + b"\n")
+
+    def _close(self) -> None:
+        if not self._messages.closed:
+            self._events.close()  # type: ignore[no-untyped-call]
+            for file in (self._messages, self._plan, self._events_file):
+                file.close()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a whole file so that a reader sees the old or the new one, never half of it."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_bytes(data)
+    fresh.replace(path)

@@ -1,0 +1,116 @@
+"""Reading a bundle back as a `Recording`: iterated in the order of its numbers, never loaded whole.
+
+A bundle may be cut off (its run died) or come from somebody else, so every line is bounded and validated.
+"""
+
+from __future__ import annotations
+
+import heapq
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import zstandard
+from pydantic import TypeAdapter, ValidationError
+
+from harness.model.errors import BundleError
+from harness.model.recording import EVENT_ADAPTER, Event, Manifest
+from harness.model.surface import Surface
+from harness.pipeline.seal import check_seal
+
+#: A frame's data is bounded when written; this is twice that with room for escapes.
+MAX_LINE_BYTES = 16 << 20
+MAX_FILE_BYTES = 256 << 20
+
+_SURFACES: TypeAdapter[tuple[Surface, ...]] = TypeAdapter(tuple[Surface, ...])
+
+
+class BundleRecording:
+    """A bundle on disk. Raises BundleError where a file is missing, damaged or not what the seal says.
+
+    `trust_unsealed`: True inside the run that writes it, where the seal comes after judging.
+    """
+
+    def __init__(self, folder: Path, *, trust_unsealed: bool = False, verify: bool = True) -> None:
+        self.folder = folder
+        if not (folder / "manifest.json").is_file():
+            raise BundleError(f"{folder.name} is not a run bundle", remedy="give the folder that holds manifest.json")
+        sealed = check_seal(folder) if verify else (folder / "seal.json").is_file()
+        self._manifest = _parse_manifest(folder / "manifest.json")
+        self._surfaces = _parse_surfaces(folder / "surface.json")
+        self._complete = self._manifest.finished and (sealed or trust_unsealed)
+
+    @property
+    def manifest(self) -> Manifest:
+        return self._manifest
+
+    @property
+    def surfaces(self) -> tuple[Surface, ...]:
+        return self._surfaces
+
+    @property
+    def complete(self) -> bool:
+        return self._complete
+
+    def events(self) -> Iterator[Event]:
+        """All events by number. The tail of an incomplete bundle may be cut; elsewhere damage raises BundleError."""
+        return heapq.merge(
+            self._lines(self.folder / "messages.jsonl", packed=False),
+            self._lines(self.folder / "events.jsonl.zst", packed=True),
+            key=lambda event: event.seq,
+        )
+
+    def _lines(self, path: Path, *, packed: bool) -> Iterator[Event]:
+        if not path.is_file():
+            if self._complete:
+                raise BundleError(f"the bundle lacks {path.name}", remedy="record it again")
+            return
+        with path.open("rb") as file:
+            stream: io.BufferedIOBase | io.BufferedReader = file
+            if packed:
+                reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(file)
+                stream = io.BufferedReader(reader)
+            number = 0
+            while True:
+                number += 1
+                try:
+                    line = stream.readline(MAX_LINE_BYTES)
+                    if not line:
+                        return
+                    yield EVENT_ADAPTER.validate_json(line)
+                except (ValidationError, zstandard.ZstdError, OSError) as error:
+                    if self._complete:
+                        raise BundleError(
+                            f"line {number} of {path.name} can't be read", remedy="the bundle is damaged"
+                        ) from error
+                    return
+
+
+def _read_bounded(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise BundleError(f"{path.name} can't be read: {error.strerror}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise BundleError(f"{path.name} is larger than {MAX_FILE_BYTES >> 20} MiB", remedy="this is no bundle of ours")
+    return data
+
+
+def _parse_manifest(path: Path) -> Manifest:
+    try:
+        return Manifest.model_validate_json(_read_bounded(path))
+    except ValidationError as error:
+        raise BundleError(
+            "manifest.json does not fit this version's format", remedy="replay it with the version that wrote it"
+        ) from error
+
+
+def _parse_surfaces(path: Path) -> tuple[Surface, ...]:
+    if not path.is_file():
+        return ()
+    try:
+        return _SURFACES.validate_python(json.loads(_read_bounded(path)))
+    except (ValidationError, ValueError, RecursionError) as error:
+        raise BundleError("surface.json can't be read", remedy="the bundle is damaged") from error
