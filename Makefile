@@ -1,0 +1,56 @@
+# Everything from a checkout. Each target sets up what it needs and is quick when it is there.
+#
+#   make run      vet a real server and print the report
+#   make test     set up the same and pass the tests
+#   make check    lint, types, imports, unit tests (no Docker)
+#   make bench    timings, as ratios within one run
+#   make clean    remove what dead runs left on the engine
+#
+# ENGINE=no refuses the installation of a Docker engine. TARGET=… chooses what `make run` vets.
+
+PYTHON ?= python3
+ENGINE ?= yes
+TARGET ?= pypi:mcp-server-time
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: setup venv engine images run test check lint unit bench clean
+
+setup: venv engine images
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) .ci/make_venv.py $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+engine: venv
+	@HARNESS_ENGINE_SETUP=$(ENGINE) $(BIN)/harness doctor --fix --quiet
+
+images: engine
+	@$(BIN)/harness images build --quiet
+
+run: setup
+	$(BIN)/harness run $(TARGET)
+
+test: setup check
+	$(BIN)/python -m pytest tests --ignore=tests/unit --docker=require
+
+check: lint unit
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: venv
+	$(BIN)/python -m pytest tests/unit
+
+bench: setup
+	$(BIN)/python -m tests.bench
+
+clean: venv
+	$(BIN)/harness clean

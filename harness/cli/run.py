@@ -1,0 +1,138 @@
+"""`harness run TARGET`: launch in the sandbox, record, analyze, report."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import anyio
+import click
+
+from harness.cli.console import ProgressLine, stderr_console
+from harness.cli.output import Outputs, output_options
+from harness.model.errors import UsageError
+from harness.model.options import ActiveLevel, RunOptions, Transport
+from harness.pipeline.entropy import Entropy
+from harness.pipeline.policy_file import load_policy
+from harness.pipeline.run import RunRequest, run_target
+
+#: What `--env` values look like in every record.
+REDACTED = "[redacted]"
+
+
+class TargetCommand(click.Command):
+    """Keeps what stands behind `--` apart, as the command to start."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.ensure_object(dict)
+        if "--" in args:
+            cut = args.index("--")
+            ctx.obj["command"] = tuple(args[cut + 1 :])
+            args = args[:cut]
+        return super().parse_args(ctx, args)
+
+
+@click.command(
+    "run",
+    cls=TargetCommand,
+    epilog="""\b
+Examples:
+  harness run pypi:mcp-server-time
+  harness run pypi:mcp-server-git==2025.7.1 --constraint 'mcp<2'
+  harness run npm:@modelcontextprotocol/server-filesystem --arg={workspace}
+  harness run ./my-server --entry my-server --env API_KEY={canary}
+  harness run server.py --format json > result.json
+  harness run -- python3 -c 'print("not a server")'
+""",
+)
+@click.argument("target", required=False)
+@click.option("--active", type=click.Choice([str(level) for level in ActiveLevel]), default="none", show_default=True,
+              help="How much is sent to the target: declarations only, malformed messages, tool calls.")
+@click.option("--allow", multiple=True, metavar="NAME", help="A tool that may be called (with --active tool-calls).")
+@click.option("--entry", metavar="NAME", help="Which entry point to start.")
+@click.option("--arg", "arguments", multiple=True, metavar="A",
+              help="An argument for the server; {workspace} is the planted workspace. --arg=--flag for dashes.")
+@click.option("--env", "environment", multiple=True, metavar="K=V",
+              help="An environment variable for the server; {canary} in it is replaced by a planted token.")
+@click.option("--constraint", "constraints", multiple=True, metavar="SPEC", help="A pip constraint, like 'mcp<2'.")
+@click.option("--python", type=click.Choice(["3.11", "3.13"]), help="Python version (default: what has wheels).")
+@click.option("--node", type=click.Choice(["20", "22", "24"]), help="Node.js version (default: what engines asks).")
+@click.option("--analyzers", "selection", metavar="A,B?", help="Analyzers to run; named ones are required unless 'name?'.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Analyzers at once.")
+@click.option("--policy", default="balanced", show_default=True, metavar="PRESET|FILE",
+              help="strict, balanced, permissive, or a TOML file.")
+@click.option("--timeout", type=click.FloatRange(1, 86400), default=300.0, show_default=True, metavar="S",
+              help="Seconds for the target's whole life.")
+@click.option("--call-timeout", type=click.FloatRange(0.1, 3600), default=20.0, show_default=True, metavar="S",
+              help="Seconds for one answer.")
+@click.option("--start-timeout", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True, metavar="S",
+              help="Seconds for the first answer.")
+@click.option("--runtime", metavar="NAME", help="Another OCI runtime of the engine (runsc, kata …).")
+@click.option("--stock-client/--no-stock-client", default=True, help="Also try the server with the mcp SDK's client.")
+@click.option("--bundle", type=click.Path(path_type=Path), metavar="DIR", help="Where the recording goes (a new folder).")
+@click.option("--no-progress", is_flag=True, help="Nothing on stderr but warnings and errors.")
+@output_options
+@click.pass_context
+def command(ctx: click.Context, **given: Any) -> int:
+    """Launch TARGET in the sandbox, read what it declares, and report.
+
+    TARGET is pypi:NAME[==VERSION], npm:NAME[@VERSION], a folder, a .py or .js file; or give a command after --.
+    """
+    argv: tuple[str, ...] = ctx.obj.get("command", ())
+    if (given["target"] is None) == (not argv):
+        raise UsageError("give either a TARGET or -- COMMAND ARGS", remedy="see 'harness run --help'")
+    outputs = Outputs(given["formats"], given["output"], given)
+    secrets = _environment(given["environment"])
+    options = RunOptions(
+        active=ActiveLevel(given["active"]),
+        allow=given["allow"],
+        entry=given["entry"],
+        arguments=given["arguments"],
+        environment=dict.fromkeys(secrets, REDACTED),
+        transport=Transport.STDIO,
+        constraints=given["constraints"],
+        python=given["python"],
+        node=given["node"],
+        timeout=given["timeout"],
+        call_timeout=given["call_timeout"],
+        start_timeout=given["start_timeout"],
+        jobs=given["jobs"],
+        runtime=given["runtime"],
+        stock_client=given["stock_client"],
+    )
+    request = RunRequest(
+        target=given["target"],
+        command=argv,
+        options=options,
+        secrets=secrets,
+        selection=given["selection"],
+        policy=load_policy(given["policy"]),
+        bundle=given["bundle"],
+    )
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _as_interrupt)
+    with ProgressLine(quiet=given["no_progress"]) as progress:
+        result = anyio.run(run_target, request, Entropy(), progress)
+    for warning in result.warnings:
+        stderr_console().print(f"warning: {warning}")
+    outputs.emit(result)
+    return int(result.exit_code)
+
+
+def _environment(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Parse `K=V`; raises UsageError without saying the value."""
+    found: dict[str, str] = {}
+    for number, pair in enumerate(pairs, 1):
+        name, equals, value = pair.partition("=")
+        if not equals or not name or "\0" in pair:
+            raise UsageError(f"--env number {number} is not of the form K=V", remedy="write --env NAME=value")
+        found[name] = value
+    return found
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, clean-up included."""
+    os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,77 @@
+"""From an acquired target to something that can be launched: installed, sealed, with its arguments filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.model.errors import TargetError, UsageError
+from harness.model.options import RunOptions
+from harness.model.recording import InstallStepEvent, Phase
+from harness.model.target import Acquired, EntryPoint, TargetKind
+from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.workspace import fill, planted_files
+from harness.sandbox.base import InstalledTarget, InstallFailed, LaunchSpec, Sandbox
+
+
+def choose_entry(acquired: Acquired, wanted: str | None) -> EntryPoint:
+    """The entry point named with `--entry`, or the preferred one.
+
+    Raises UsageError for a name that isn't there (with the names there are), TargetError when there is none.
+    """
+    names = ", ".join(entry.name for entry in acquired.entry_points)
+    if wanted is not None:
+        for entry in acquired.entry_points:
+            if entry.name == wanted:
+                return entry
+        raise UsageError(f"{acquired.ref.text} has no entry point {wanted}", remedy=f"there are: {names or 'none'}")
+    if not acquired.entry_points:
+        raise TargetError(
+            f"{acquired.ref.text} names no way to start it", remedy="give one with --entry or -- COMMAND ARGS"
+        )
+    return acquired.entry_points[0]
+
+
+async def install(
+    sandbox: Sandbox, acquired: Acquired, options: RunOptions, bundle: BundleWriter
+) -> InstalledTarget | None:
+    """Install in the sandbox and record every step, those of a cached install too; None when it failed."""
+    outcome = await sandbox.install(acquired.install, timeout=options.install_timeout, limits=options.limits)
+    cached = isinstance(outcome, InstalledTarget) and outcome.cached
+    for step in outcome.steps:
+        bundle.record(
+            InstallStepEvent(
+                phase=Phase.INSTALL,
+                session="install",
+                argv=step.argv,
+                code=step.code,
+                output=step.output,
+                cached=cached,
+            )
+        )
+    return None if isinstance(outcome, InstallFailed) else outcome
+
+
+def launch_spec(
+    acquired: Acquired,
+    entry: EntryPoint,
+    installed: InstalledTarget,
+    options: RunOptions,
+    secrets: dict[str, str],
+    token: Callable[[], str],
+) -> LaunchSpec:
+    """How to start it: entry, then `--arg`s with placeholders filled; `secrets` are the real values of `--env`."""
+    extra = tuple(fill(argument, token) for argument in options.arguments)
+    argv = entry.argv
+    if acquired.ref.kind is TargetKind.COMMAND:
+        argv = tuple(fill(part, token) for part in argv)
+    given = {name: fill(value, token) for name, value in secrets.items()}
+    return LaunchSpec(
+        image=acquired.install.image,
+        volume=installed.volume,
+        argv=argv + extra,
+        environment={**acquired.environment, **given},
+        seed=planted_files(),
+        limits=options.limits,
+        runtime=options.runtime,
+        deadline_seconds=options.timeout,
+    )
