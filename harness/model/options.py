@@ -38,6 +38,7 @@ class Limits(Record):
     pages: int = 100
     items: int = 10_000
     cursor_bytes: int = 4096
+    surface_bytes: int = 8 << 20  # of all lists together: parsed, hostile JSON takes up to 25 times its size
     queued_server_requests: int = 32
     frame_keep_bytes: int = 1 << 20
     bundle_message_bytes: int = 64 << 20

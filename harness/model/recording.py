@@ -43,6 +43,7 @@ class Anomaly(StrEnum):
 
     NOT_JSON = "not-json"
     INVALID_UTF8 = "invalid-utf8"
+    BYTE_ORDER_MARK = "byte-order-mark"
     TOO_LONG = "too-long"
     TOO_DEEP = "too-deep"
     DUPLICATE_KEY = "duplicate-key"

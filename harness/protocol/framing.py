@@ -1,0 +1,109 @@
+"""Bytes to lines: bounded in every direction, linear in time, sans I/O. What a line holds is `decoding`'s business.
+
+Bounds: bytes of one line (the head is kept, the rest counted, reading goes on after the next newline), bytes and
+lines of a whole session (after either nothing more is read). JSON whitespace makes CRLF and blanks harmless:
+RFC 8259 section 2 allows it around a value, so they are no anomaly. Blank lines are counted and dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.model.base import JsonValue
+from harness.model.options import Limits
+from harness.model.recording import Anomaly
+from harness.protocol.decoding import decode
+
+#: How much of the end of an over-long line is kept beside its head: enough for the `id` that some servers put last.
+TAIL_BYTES = 128
+
+_JSON_SPACE = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One received line.
+
+    `raw`: the bytes kept of it, without the newline; `size`: all its bytes; `tail`: its last bytes when it was too
+    long. `parsed` says whether `value` holds its JSON.
+    """
+
+    raw: bytes
+    size: int
+    parsed: bool
+    value: JsonValue
+    anomalies: tuple[Anomaly, ...]
+    tail: bytes = b""
+
+    @property
+    def truncated(self) -> bool:
+        """True when `raw` is only the head of the line."""
+        return self.size > len(self.raw)
+
+
+class LineFramer:
+    """Cuts a byte stream into lines. `exhausted` names the session bound that was reached, if any."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._head = bytearray()
+        self._tail = b""
+        self._size = 0
+        self.bytes_seen = 0
+        self.lines_seen = 0
+        self.exhausted: Anomaly | None = None
+
+    def feed(self, data: bytes) -> list[Line]:
+        """The lines that `data` completes. Raises nothing; after a session bound was reached, returns none."""
+        if self.exhausted is not None:
+            return []
+        room = self._limits.stdout_bytes - self.bytes_seen
+        over = len(data) > room
+        self.bytes_seen += len(data)
+        lines: list[Line] = []
+        start, end = 0, min(len(data), room)
+        while self.exhausted is None and (newline := data.find(b"\n", start, end)) != -1:
+            self._keep(data, start, newline)
+            self._complete(lines)
+            start = newline + 1
+        if self.exhausted is None:
+            self._keep(data, start, end)
+            if over:
+                self.exhausted = Anomaly.BYTE_LIMIT
+                self._complete(lines, Anomaly.BYTE_LIMIT)
+        return lines
+
+    def finish(self) -> list[Line]:
+        """What was left without a newline when the stream ended, tagged so; empty when nothing was."""
+        lines: list[Line] = []
+        if self.exhausted is None:
+            self._complete(lines, Anomaly.NO_NEWLINE_AT_END)
+        return lines
+
+    def _keep(self, data: bytes, start: int, end: int) -> None:
+        """Add `data[start:end]` to the line at hand; beyond the bound only its size and its last bytes."""
+        length = end - start
+        kept = max(0, min(length, self._limits.line_bytes - len(self._head)))
+        self._head += data[start : start + kept]
+        self._size += length
+        if kept < length:
+            self._tail = (self._tail + data[max(start + kept, end - TAIL_BYTES) : end])[-TAIL_BYTES:]
+
+    def _complete(self, lines: list[Line], *tags: Anomaly) -> None:
+        raw, tail, size = bytes(self._head), self._tail, self._size
+        self._head.clear()
+        self._tail, self._size = b"", 0
+        self.lines_seen += Anomaly.NO_NEWLINE_AT_END not in tags
+        if self.lines_seen > self._limits.messages:
+            self.exhausted = Anomaly.FLOOD
+            tags = (*tags, Anomaly.FLOOD)
+        elif size == len(raw) and not raw.strip(_JSON_SPACE) and Anomaly.BYTE_LIMIT not in tags:
+            return
+        if size > len(raw):
+            lines.append(Line(raw, size, False, None, (Anomaly.TOO_LONG, *tags), tail))
+            return
+        if Anomaly.BYTE_LIMIT in tags:  # cut by us, so what it holds says nothing
+            lines.append(Line(raw, size, False, None, tags))
+            return
+        decoded = decode(raw, depth=self._limits.json_depth)
+        lines.append(Line(raw, size, decoded.parsed, decoded.value, (*decoded.anomalies, *tags)))
