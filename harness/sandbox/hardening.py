@@ -1,0 +1,151 @@
+"""The hardened container: what a target, an install step and a warden may do, as the engine's create request.
+
+Everything here is a pure function. The settings and their reasons are those of the threat model: no network
+interface, no capability, read-only root, bounded memory, processes, descriptors and writable space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from harness.model.base import Record
+from harness.model.options import Limits
+from harness.sandbox.base import APP, HOME
+
+#: The unprivileged user of every sandbox image.
+USER_ID = 65532
+GATE = "/usr/local/bin/entry"
+INPUT = "/input"
+#: A name as a developer's machine could have it: a target that looks shall not see "sandbox".
+HOSTNAME = "workstation"
+WARDEN_MEMORY_BYTES = 32 << 20
+WARDEN_PIDS = 16
+
+LABEL_RUN = "harness.run"
+LABEL_LEASE = "harness.lease"
+LABEL_OWNER = "harness.owner"
+LABEL_ROLE = "harness.role"
+LABEL_NONCE = "harness.nonce"
+ROLE_APP, ROLE_INPUT = "app", "input"
+
+Role = Literal["target", "warden", "install"]
+
+
+class VolumeMount(Record):
+    """A named volume and where it is mounted."""
+
+    volume: str
+    path: str
+    read_only: bool
+
+
+def gated_config(
+    *,
+    image: str,
+    argv: tuple[str, ...],
+    workdir: str,
+    environment: Mapping[str, str],
+    path: str,
+    limits: Limits,
+    mounts: tuple[VolumeMount, ...],
+    warden: str,
+    labels: Mapping[str, str],
+    seccomp: str,
+    runtime: str | None = None,
+) -> dict[str, Any]:
+    """The create request of a container whose process waits behind the gate, in the warden's pid namespace.
+
+    `image` and `warden` are engine ids or names, `path` is the image's own PATH, `seccomp` the profile's JSON text.
+
+    The warden is the namespace's first process and belongs to root, so a target can neither end nor debug it, and
+    the kernel kills every process of the namespace when it ends. Were the target's container the owner, its first
+    process would run as the target's user, could be rewritten by the target through /proc/1/mem, and could not be
+    killed from inside the namespace at all.
+    """
+    size = limits.tmpfs_bytes
+    # Not noexec: Python and Node packages unpack native code into HOME and /tmp and load it from there, and so does
+    # malware; a sandbox where both fail shows less than a developer's machine would.
+    scratch = f"rw,exec,nosuid,nodev,size={size}"
+    variables = {"HOME": HOME, **environment}
+    variables.setdefault("PATH", f"{APP}/bin:{path}")
+    host = _host_config(
+        memory=limits.memory_bytes, pids=limits.pids, cpus=limits.cpus, open_files=limits.open_files, seccomp=seccomp
+    )
+    host["PidMode"] = f"container:{warden}"
+    host["Tmpfs"] = {
+        "/tmp": f"{scratch},mode=1777",  # noqa: S108 - inside the container
+        HOME: f"{scratch},mode=0700,uid={USER_ID},gid={USER_ID}",
+    }
+    host["Mounts"] = [
+        {
+            "Type": "volume",
+            "Source": mount.volume,
+            "Target": mount.path,
+            "ReadOnly": mount.read_only,
+            "VolumeOptions": {"NoCopy": True},
+        }
+        for mount in mounts
+    ]
+    if runtime is not None:
+        host["Runtime"] = runtime
+    return {
+        **_process(image, f"{USER_ID}:{USER_ID}", labels),
+        "Hostname": HOSTNAME,
+        "WorkingDir": "/",
+        "Env": [f"{name}={value}" for name, value in sorted(variables.items())],
+        "Entrypoint": [GATE],
+        "Cmd": [workdir, "--", *argv],
+        "HostConfig": host,
+    }
+
+
+def warden_config(*, image: str, deadline_seconds: int, labels: Mapping[str, str], seccomp: str) -> dict[str, Any]:
+    """The create request of a warden: root with the one capability to kill, and nothing else."""
+    host = _host_config(memory=WARDEN_MEMORY_BYTES, pids=WARDEN_PIDS, cpus=1.0, open_files=64, seccomp=seccomp)
+    host["CapAdd"] = ["KILL"]
+    # The engine's init is the namespace's first process: it reaps what targets leave behind, and ends with the warden.
+    host["Init"] = True
+    return {
+        **_process(image, "0:0", labels),
+        "Hostname": HOSTNAME,
+        "Cmd": [str(deadline_seconds)],
+        "HostConfig": host,
+    }
+
+
+def _process(image: str, user: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "Image": image,
+        "User": user,
+        "Labels": dict(labels),
+        "Tty": False,
+        "OpenStdin": True,
+        "StdinOnce": True,  # the end of our connection is the end of the process's stdin
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "NetworkDisabled": True,
+        "Healthcheck": {"Test": ["NONE"]},
+    }
+
+
+def _host_config(*, memory: int, pids: int, cpus: float, open_files: int, seccomp: str) -> dict[str, Any]:
+    return {
+        "NetworkMode": "none",
+        "ReadonlyRootfs": True,
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges:true", f"seccomp={seccomp}"],
+        "PidsLimit": pids,
+        "Memory": memory,
+        "MemorySwap": memory,  # equal: else as much swap comes on top
+        "NanoCpus": int(cpus * 1_000_000_000),
+        "Ulimits": [
+            {"Name": "nofile", "Soft": open_files, "Hard": open_files},
+            {"Name": "core", "Soft": 0, "Hard": 0},
+        ],
+        "IpcMode": "private",
+        "CgroupnsMode": "private",
+        "LogConfig": {"Type": "none", "Config": {}},
+        "RestartPolicy": {"Name": "no"},
+    }
