@@ -63,7 +63,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 @pytest.fixture
 def run_harness(own_state: Path):  # type: ignore[no-untyped-def]
     """Run the installed command in a child: `run_harness("run", "pypi:x")` -> completed process with text."""
-    import subprocess  # noqa: TID251 - tests are not async
+    import subprocess
 
     def run(*arguments: str, timeout: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -17,7 +17,6 @@ from harness.model.errors import BlamedError
 from harness.report.escape import one_line
 
 
-
 def stderr_console() -> Console:
     """A console on stderr that prints text as it is: no markup, no wrapping."""
     return Console(file=sys.stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)

@@ -49,30 +49,72 @@ Examples:
 """,
 )
 @click.argument("target", required=False)
-@click.option("--active", type=click.Choice([str(level) for level in ActiveLevel]), default="none", show_default=True,
-              help="How much is sent to the target: declarations only, malformed messages, tool calls.")
+@click.option(
+    "--active",
+    type=click.Choice([str(level) for level in ActiveLevel]),
+    default="none",
+    show_default=True,
+    help="How much is sent to the target: declarations only, malformed messages, tool calls.",
+)
 @click.option("--allow", multiple=True, metavar="NAME", help="A tool that may be called (with --active tool-calls).")
 @click.option("--entry", metavar="NAME", help="Which entry point to start.")
-@click.option("--arg", "arguments", multiple=True, metavar="A",
-              help="An argument for the server; {workspace} is the planted workspace. --arg=--flag for dashes.")
-@click.option("--env", "environment", multiple=True, metavar="K=V",
-              help="An environment variable for the server; {canary} in it is replaced by a planted token.")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="A",
+    help="An argument for the server; {workspace} is the planted workspace. --arg=--flag for dashes.",
+)
+@click.option(
+    "--env",
+    "environment",
+    multiple=True,
+    metavar="K=V",
+    help="An environment variable for the server; {canary} in it is replaced by a planted token.",
+)
 @click.option("--constraint", "constraints", multiple=True, metavar="SPEC", help="A pip constraint, like 'mcp<2'.")
 @click.option("--python", type=click.Choice(["3.11", "3.13"]), help="Python version (default: what has wheels).")
 @click.option("--node", type=click.Choice(["20", "22", "24"]), help="Node.js version (default: what engines asks).")
-@click.option("--analyzers", "selection", metavar="A,B?", help="Analyzers to run; named ones are required unless 'name?'.")
+@click.option(
+    "--analyzers", "selection", metavar="A,B?", help="Analyzers to run; named ones are required unless 'name?'."
+)
 @click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Analyzers at once.")
-@click.option("--policy", default="balanced", show_default=True, metavar="PRESET|FILE",
-              help="strict, balanced, permissive, or a TOML file.")
-@click.option("--timeout", type=click.FloatRange(1, 86400), default=300.0, show_default=True, metavar="S",
-              help="Seconds for the target's whole life.")
-@click.option("--call-timeout", type=click.FloatRange(0.1, 3600), default=20.0, show_default=True, metavar="S",
-              help="Seconds for one answer.")
-@click.option("--start-timeout", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True, metavar="S",
-              help="Seconds for the first answer.")
+@click.option(
+    "--policy",
+    default="balanced",
+    show_default=True,
+    metavar="PRESET|FILE",
+    help="strict, balanced, permissive, or a TOML file.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1, 86400),
+    default=300.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds for the target's whole life.",
+)
+@click.option(
+    "--call-timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=20.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds for one answer.",
+)
+@click.option(
+    "--start-timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds for the first answer.",
+)
 @click.option("--runtime", metavar="NAME", help="Another OCI runtime of the engine (runsc, kata …).")
 @click.option("--stock-client/--no-stock-client", default=True, help="Also try the server with the mcp SDK's client.")
-@click.option("--bundle", type=click.Path(path_type=Path), metavar="DIR", help="Where the recording goes (a new folder).")
+@click.option(
+    "--bundle", type=click.Path(path_type=Path), metavar="DIR", help="Where the recording goes (a new folder)."
+)
 @click.option("--no-progress", is_flag=True, help="Nothing on stderr but warnings and errors.")
 @output_options
 @click.pass_context

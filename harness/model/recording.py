@@ -248,6 +248,7 @@ class Manifest(Record):
     started_at: str = ""
     timing: dict[str, int] = {}
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Recording(Protocol):

@@ -67,9 +67,7 @@ class Driver:
                 observation = await self._execute(action, session, deadline, seconds)
             background.cancel_scope.deadline = anyio.current_time() + BACKGROUND_SECONDS
 
-    async def _execute(
-        self, action: Action, stack: AsyncExitStack, deadline: float, seconds: float
-    ) -> Observation:
+    async def _execute(self, action: Action, stack: AsyncExitStack, deadline: float, seconds: float) -> Observation:
         match action.kind:
             case ActionKind.START:
                 self._progress.phase(Phase.START)
@@ -121,9 +119,7 @@ class Driver:
             self._bundle.record(event.model_copy(update={"session": action.session, "phase": Phase.DISCOVER}))
 
     async def _stock_session(self, client: StockClient, name: str) -> StockClientEvent:
-        async with open_session(
-            name, self._sandbox, self._spec, self._bundle, self._entropy, self._options
-        ) as session:
+        async with open_session(name, self._sandbox, self._spec, self._bundle, self._entropy, self._options) as session:
             return await client.check(
                 session.process.stdin, session.process.stdout, timeout=self._options.start_timeout
             )

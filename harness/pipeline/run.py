@@ -6,40 +6,34 @@ The only place where the recording half and the judging half meet. Whatever the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
-import harness
-from harness.acquisition import acquire, parse_target
+from harness.acquisition import parse_target
+from harness.analyzers.engine import select
 from harness.assessment.policy import Policy
-from harness.model.errors import TargetError, UsageError
+from harness.model.errors import UsageError
 from harness.model.options import ActiveLevel, RunOptions
-from harness.model.recording import Manifest, NoteEvent, Phase, PhaseEvent
 from harness.model.result import ScanResult
-from harness.model.target import Acquired, TargetRef
 from harness.pipeline.bundle import BundleWriter
-from harness.pipeline.driver import Driver
 from harness.pipeline.entropy import Entropy
-from harness.pipeline.judge import Judge, judge
-from harness.pipeline.places import cache_dir, default_bundle, forget_old_bundles
-from harness.pipeline.preparation import choose_entry, install, launch_spec
+from harness.pipeline.judge import judge
+from harness.pipeline.places import default_bundle, forget_old_bundles
 from harness.pipeline.progress import Progress
 from harness.pipeline.recorded import BundleRecording
-from harness.probing.planner import DiscoveryPlanner
-from harness.protocol.stock_client import StockClient
+from harness.pipeline.recorder import Recorder
+from harness.pipeline.workers import worker_pool
 from harness.report.json import render as render_json
-from harness.sandbox.base import Sandbox
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What to run and how to judge it. `secrets`: the values of `--env`, which appear nowhere else.
+    """What to run and how to judge it. `secrets`: the values of `--env`, which are recorded nowhere.
 
-    `selection`: the text of `--analyzers`, or None. `bundle`: the folder of `--bundle`, which must not exist.
+    `selection`: the text of `--analyzers`, or None. `bundle`: the folder of `--bundle`, which must not exist yet.
     """
 
     target: str | None
@@ -51,39 +45,26 @@ class RunRequest:
     bundle: Path | None
 
 
-class Run:
-    """A run in progress. `open_sandbox` is called once the target is known to exist."""
-
-    def __init__(
-        self,
-        request: RunRequest,
-        *,
-        sandbox: Callable[[], Awaitable[Sandbox]],
-        entropy: Entropy,
-        run_id: str,
-        progress: Progress,
-    ) -> None:
-        self._request = request
-        self._open_sandbox = sandbox
-        self._entropy = entropy
-        self._run_id = run_id
-        self._progress = progress
-        self._timing: dict[str, int] = {}
-
-    async def execute(self) -> ScanResult:
-        """Do it all. Raises UsageError, HarnessError; nothing is left on the engine whatever happens."""
-        options = self._request.options
-        if options.active is not ActiveLevel.NONE:
-            raise UsageError(
-                f"--active {options.active} is not built yet", remedy="this version reads declarations: --active none"
-            )
-        ref = parse_target(self._request.target, self._request.command)
-        folder = self._request.bundle or default_bundle(self._run_id, ref.name or ref.kind)
-        if folder.exists():
-            raise UsageError(f"{folder} exists already", remedy="give --bundle a folder that does not exist yet")
-        await anyio.to_thread.run_sync(forget_old_bundles)
-        with Judge.prestarted(self._request.selection, options) as judges:
-            return await self._recorded(ref, folder, judges)
-
-    async def _recorded(self, ref: TargetRef, folder: Path, judges: Judge) -> ScanResult:
-        ...
+async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) -> ScanResult:
+    """Do it all. Raises UsageError, HarnessError; nothing is left on the engine whatever happens."""
+    options = request.options
+    if options.active is not ActiveLevel.NONE:
+        raise UsageError(
+            f"--active {options.active} is not built yet", remedy="this version reads declarations: --active none"
+        )
+    ref = parse_target(request.target, request.command)
+    selected = select(request.selection)
+    run_id = entropy.run_id()
+    folder = request.bundle or default_bundle(run_id, ref.name or ref.kind)
+    if folder.exists():
+        raise UsageError(f"{folder} exists already", remedy="give --bundle a folder that does not exist yet")
+    await anyio.to_thread.run_sync(forget_old_bundles)
+    async with worker_pool(options.jobs, options.limits, selected) as pool:
+        with BundleWriter(folder, entropy, options.limits) as bundle:
+            await Recorder(bundle, options, request.secrets, run_id, entropy, progress).record(ref)
+            progress.phase("judge")
+            recording = BundleRecording(folder, trust_unsealed=True, verify=False)
+            executor = pool.executor(folder, trust_unsealed=True)
+            result = await judge(recording, selected, request.policy, executor, entropy.now(), live=True)
+            await bundle.seal(render_json(result, color=False, width=0))
+    return result

@@ -110,7 +110,7 @@ class SandboxedProcess(Protocol):
 class Sandbox(Protocol):
     """A place where untrusted code runs without a network interface."""
 
-    def engine_facts(self) -> Mapping[str, str]:
+    async def engine_facts(self) -> Mapping[str, str]:
         """Name, version, kernel, cgroup version and security options of the engine, for the manifest."""
         ...
 

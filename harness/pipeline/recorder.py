@@ -1,0 +1,104 @@
+"""The recording half of a run, in order: acquire, install, launch, drive; what stops it early becomes a problem.
+
+A `problem` is a sentence in the manifest that says why something was not looked at; the judging half turns it
+into a gap. Errors of the engine, the registry and the operator are raised instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import harness
+from harness.acquisition import acquire
+from harness.model.errors import TargetError
+from harness.model.options import RunOptions
+from harness.model.recording import Manifest, Phase
+from harness.model.target import TargetRef
+from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.driver import Driver
+from harness.pipeline.entropy import Entropy
+from harness.pipeline.places import cache_dir
+from harness.pipeline.preparation import choose_entry, install, launch_spec
+from harness.pipeline.progress import Progress
+from harness.probing.planner import DiscoveryPlanner
+from harness.protocol.stock_client import prestarted_stock_client
+from harness.sandbox.base import Sandbox
+from harness.sandbox.provider import open_sandbox
+
+
+class Recorder:
+    """Records one run into `bundle`. `secrets`: the real values of `--env`."""
+
+    def __init__(
+        self,
+        bundle: BundleWriter,
+        options: RunOptions,
+        secrets: dict[str, str],
+        run_id: str,
+        entropy: Entropy,
+        progress: Progress,
+    ) -> None:
+        self._bundle = bundle
+        self._options = options
+        self._secrets = secrets
+        self._run_id = run_id
+        self._entropy = entropy
+        self._progress = progress
+        self._timing: dict[str, int] = {}
+
+    async def record(self, ref: TargetRef) -> None:
+        """Do the recording and leave a finished manifest. Raises UsageError, HarnessError."""
+        self._manifest = Manifest(
+            harness_version=harness.__version__,
+            run_id=self._run_id,
+            target=ref,
+            options=self._options,
+            started_at=self._entropy.now().isoformat(timespec="seconds"),
+        )
+        self._bundle.manifest(self._manifest)
+        try:
+            async with open_sandbox(self._run_id, self._progress.note) as sandbox:
+                await self._stages(ref, sandbox)
+        except TargetError as error:
+            self._know(problems=(*self._manifest.problems, str(error)))
+        self._bundle.end_recording()
+        self._know(finished=True, timing=self._timing)
+
+    async def _stages(self, ref: TargetRef, sandbox: Sandbox) -> None:
+        with self._phase(Phase.FETCH):
+            acquired = await acquire(ref, self._options, cache_dir(), self._progress.note)
+            entry = choose_entry(acquired, self._options.entry)
+        self._know(
+            name=acquired.name,
+            version=acquired.version,
+            artifacts=acquired.closure.artifacts,
+            closure_digest=acquired.closure.digest,
+            notes=acquired.notes,
+            engine=dict(await sandbox.engine_facts()),
+        )
+        with self._phase(Phase.INSTALL):
+            installed = await install(sandbox, acquired, self._options, self._bundle)
+        if installed is None:
+            raise TargetError("the target could not be installed", remedy="see the install steps in the recording")
+        self._know(images=(installed.image,))
+        spec = launch_spec(acquired, entry, installed, self._options, self._secrets, self._entropy.nonce)
+        with self._phase("sessions"):
+            async with prestarted_stock_client(self._options.stock_client) as client:
+                driver = Driver(sandbox, spec, self._bundle, self._entropy, self._options, self._progress, client)
+                await driver.run(DiscoveryPlanner(self._options), self._options.timeout)
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        """Tell that a phase begins, and keep how long it took."""
+        self._progress.phase(name)
+        started = self._bundle.elapsed_ms
+        try:
+            yield
+        finally:
+            self._timing[name] = self._bundle.elapsed_ms - started
+
+    def _know(self, **facts: object) -> None:
+        """Put facts into the manifest, on disk at once: a run that dies leaves what was known."""
+        self._manifest = self._manifest.model_copy(update=facts)
+        self._bundle.manifest(self._manifest)
