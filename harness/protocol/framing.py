@@ -62,15 +62,15 @@ class LineFramer:
         self.bytes_seen += len(data)
         lines: list[Line] = []
         start, end = 0, min(len(data), room)
-        while self.exhausted is None and (newline := data.find(b"\n", start, end)) != -1:
+        while (newline := data.find(b"\n", start, end)) != -1:
             self._keep(data, start, newline)
-            self._complete(lines)
+            if not self._complete(lines):
+                return lines
             start = newline + 1
-        if self.exhausted is None:
-            self._keep(data, start, end)
-            if over:
-                self.exhausted = Anomaly.BYTE_LIMIT
-                self._complete(lines, Anomaly.BYTE_LIMIT)
+        self._keep(data, start, end)
+        if over:
+            self.exhausted = Anomaly.BYTE_LIMIT
+            self._complete(lines, Anomaly.BYTE_LIMIT)
         return lines
 
     def finish(self) -> list[Line]:
@@ -89,21 +89,20 @@ class LineFramer:
         if kept < length:
             self._tail = (self._tail + data[max(start + kept, end - TAIL_BYTES) : end])[-TAIL_BYTES:]
 
-    def _complete(self, lines: list[Line], *tags: Anomaly) -> None:
+    def _complete(self, lines: list[Line], *tags: Anomaly) -> bool:
+        """Add the line at hand to `lines` unless it is blank; False when it was one too many."""
         raw, tail, size = bytes(self._head), self._tail, self._size
         self._head.clear()
         self._tail, self._size = b"", 0
         self.lines_seen += Anomaly.NO_NEWLINE_AT_END not in tags
-        if self.lines_seen > self._limits.messages:
+        if flood := self.lines_seen > self._limits.messages:
             self.exhausted = Anomaly.FLOOD
             tags = (*tags, Anomaly.FLOOD)
-        elif size == len(raw) and not raw.strip(_JSON_SPACE) and Anomaly.BYTE_LIMIT not in tags:
-            return
         if size > len(raw):
             lines.append(Line(raw, size, False, None, (Anomaly.TOO_LONG, *tags), tail))
-            return
-        if Anomaly.BYTE_LIMIT in tags:  # cut by us, so what it holds says nothing
+        elif Anomaly.BYTE_LIMIT in tags:  # cut by us, so what it holds says nothing
             lines.append(Line(raw, size, False, None, tags))
-            return
-        decoded = decode(raw, depth=self._limits.json_depth)
-        lines.append(Line(raw, size, decoded.parsed, decoded.value, (*decoded.anomalies, *tags)))
+        elif flood or raw.strip(_JSON_SPACE):
+            decoded = decode(raw, depth=self._limits.json_depth)
+            lines.append(Line(raw, size, decoded.parsed, decoded.value, (*decoded.anomalies, *tags)))
+        return not flood

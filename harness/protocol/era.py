@@ -1,0 +1,73 @@
+"""The protocol's revisions and how requests of each era look on the wire. Pure.
+
+Handshake revisions begin with `initialize`; the stateless one carries version, client and capabilities in the
+`_meta` of every request and has `server/discover` (facts from the specification's revisions and the types of the
+official Python SDK 2.3).
+"""
+
+from __future__ import annotations
+
+from harness import __version__
+from harness.model.base import JsonObject, JsonValue
+
+#: Oldest first.
+HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS_REVISION = "2026-07-28"
+
+#: Error code of a server that does not speak the proposed revision; `data.supported` names those it does.
+UNSUPPORTED_PROTOCOL_VERSION = -32022
+
+_META_VERSION = "io.modelcontextprotocol/protocolVersion"
+_META_CLIENT = "io.modelcontextprotocol/clientInfo"
+_META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+_META_SERVER = "io.modelcontextprotocol/serverInfo"
+
+#: None: a server that asks for roots, sampling or elicitation does so uninvited, and servers that change their
+#: tools with what the client offers show the set that every client gets.
+CLIENT_CAPABILITIES: JsonObject = {}
+
+
+def client_info() -> JsonObject:
+    """How the harness names itself to a server."""
+    return {"name": "harness", "version": __version__}
+
+
+def initialize_params(revision: str) -> JsonObject:
+    """Parameters of `initialize` that propose `revision`."""
+    return {"protocolVersion": revision, "capabilities": CLIENT_CAPABILITIES, "clientInfo": client_info()}
+
+
+def with_envelope(params: JsonObject) -> JsonObject:
+    """`params` with the `_meta` that each request of the stateless revision carries."""
+    meta = {
+        _META_VERSION: STATELESS_REVISION,
+        _META_CLIENT: client_info(),
+        _META_CAPABILITIES: CLIENT_CAPABILITIES,
+    }
+    return {**params, "_meta": meta}
+
+
+def stateless_server_info(result: JsonObject) -> JsonObject:
+    """The server's name and version as a `server/discover` result carries them; empty when it carries none."""
+    meta = result.get("_meta")
+    return as_object(meta.get(_META_SERVER)) if isinstance(meta, dict) else {}
+
+
+def supported_revisions(value: JsonValue) -> tuple[str, ...]:
+    """The strings of a list of revisions, or () for anything else; the first 32 count."""
+    return tuple(entry for entry in value[:32] if isinstance(entry, str)) if isinstance(value, list) else ()
+
+
+def newest_handshake(revisions: tuple[str, ...]) -> str | None:
+    """The newest handshake revision among `revisions` that we speak, or None."""
+    return next((revision for revision in reversed(HANDSHAKE_REVISIONS) if revision in revisions), None)
+
+
+def as_object(value: JsonValue) -> JsonObject:
+    """`value` if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_text(value: JsonValue) -> str | None:
+    """`value` if it is a string, else None."""
+    return value if isinstance(value, str) else None
