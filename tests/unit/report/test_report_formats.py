@@ -45,9 +45,8 @@ def same_as_file(path: Path, text: str) -> None:
 @pytest.mark.parametrize("format_name", sorted(FORMATS))
 @pytest.mark.parametrize("sample", sorted(SAMPLES))
 def test_golden(sample: str, format_name: str) -> None:
-    suffix = "json" if format_name == "json" else "txt"
-    text = FORMATS[format_name](SAMPLES[sample], color=False, width=80)
-    same_as_file(GOLDEN / f"{sample}.{format_name}.{suffix}", text)
+    suffix = "json" if format_name == "json" else f"{format_name}.txt"
+    same_as_file(GOLDEN / f"{sample}.{suffix}", FORMATS[format_name](SAMPLES[sample], color=False, width=80))
 
 
 def test_the_published_schema_is_the_generated_one() -> None:
