@@ -207,7 +207,8 @@ PARTIAL = SAFE.model_copy(
         "status": ScanStatus.PARTIAL,
         "verdict": Verdict.UNKNOWN,
         "exit_code": ExitCode.UNSAFE,
-        "headline": "incomplete, and already confirmed unsafe: UNKNOWN at level none",
+        "headline": "incomplete, and already confirmed unsafe: UNKNOWN at level tool-calls",
+        "active": ActiveFacts(level=ActiveLevel.TOOL_CALLS, allowed=("read", "list")),
         "reasons": ("coverage: resources: page 3 not analyzed, reason target: the answer never came",),
         "findings": (
             Finding.make(
@@ -224,6 +225,25 @@ PARTIAL = SAFE.model_copy(
                 cwe=22,
                 evidence=(Evidence(kind="frame", phase="probe", call="read:3", seq=77, text="nonce state"),),
                 confirmation=Confirmation(payload="path/dotdot", nonces=("n1", "n2"), control="the same path inside"),
+            ),
+            Finding.make(
+                rule_id="secret.embedded",
+                title="A key in a file",
+                severity=Severity.MEDIUM,
+                evidence_level=EvidenceLevel.STATIC,
+                threat=Threat.UNCATEGORIZED,
+                location=Location(
+                    server="slow",
+                    resource="file:///a",
+                    resource_template="file:///{path}",
+                    prompt="ask",
+                    file="src/index.js",
+                    line=12,
+                    phase="discover",
+                ),
+                fact="AKIA",
+                analyzer="definitions",
+                description="A string with the shape of a live key.",
             ),
         ),
         "analyzers": (
