@@ -100,9 +100,9 @@ class LineFramer:
             tags = (*tags, Anomaly.FLOOD)
         if size > len(raw):
             lines.append(Line(raw, size, False, None, (Anomaly.TOO_LONG, *tags), tail))
-        elif Anomaly.BYTE_LIMIT in tags:  # cut by us, so what it holds says nothing
+        elif flood or Anomaly.BYTE_LIMIT in tags:  # the end of what we read, not of what was said
             lines.append(Line(raw, size, False, None, tags))
-        elif flood or raw.strip(_JSON_SPACE):
+        elif raw.strip(_JSON_SPACE):
             decoded = decode(raw, depth=self._limits.json_depth)
             lines.append(Line(raw, size, decoded.parsed, decoded.value, (*decoded.anomalies, *tags)))
         return not flood
