@@ -1,0 +1,109 @@
+"""The static programs of the sandbox (gate, warden), compiled in a container without a network.
+
+The sources go in and the programs come out as archives; nothing of this machine is mounted. What was compiled once is
+kept in the cache by the digest of source, compiler image and options.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+import anyio
+from docker import APIClient
+
+from harness.model.base import canonical_json, sha256_hex
+from harness.model.errors import HarnessError
+from harness.sandbox.engine import Engine, EngineNotFound
+from harness.sandbox.image_spec import program_source
+
+#: Every container that making images needs carries it; what a dead build left is found by it.
+BUILD_LABEL = "harness.build"
+
+COMPILE = ("musl-gcc", "-std=c11", "-static", "-Os", "-s", "-Wall", "-Wextra", "-Werror")
+_MAX_PROGRAM_BYTES = 4 << 20
+
+
+async def compile_programs(engine: Engine, builder: str, names: Iterable[str], cache: Path) -> dict[str, bytes]:
+    """Compile the named programs in the image with the id or tag `builder`; return their bytes by name.
+
+    Raises HarnessError with the compiler's words when one does not compile.
+    """
+    made: dict[str, bytes] = {}
+    for name in names:
+        source = program_source(name)
+        kept = anyio.Path(cache / "programs" / sha256_hex(canonical_json([builder, COMPILE, sha256_hex(source)])))
+        if await kept.is_file():
+            made[name] = await kept.read_bytes()
+            continue
+        made[name] = await _compile(engine, builder, name, source)
+        await kept.parent.mkdir(parents=True, exist_ok=True)
+        partial = kept.with_suffix(".part")
+        await partial.write_bytes(made[name])
+        await partial.rename(kept)
+    return made
+
+
+async def _compile(engine: Engine, builder: str, name: str, source: bytes) -> bytes:
+    api = engine.api
+    host = api.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges"])
+    command = [*COMPILE, "-o", f"/tmp/{name}", f"/tmp/{name}.c"]  # noqa: S108 - inside the container
+    container = (
+        await engine.call(api.create_container, builder, command, host_config=host, labels={BUILD_LABEL: name})
+    )["Id"]
+    try:
+        await engine.call(api.put_archive, container, "/tmp", _packed(f"{name}.c", source))  # noqa: S108
+        await engine.call(api.start, container)
+        code = await engine.wait(container)
+        if code != 0:
+            reason = " ".join(" ".join(await last_words(engine, container, 5)).split())
+            raise HarnessError(f"{name}.c does not compile: {reason}", remedy="mend its source")
+        return await engine.call(_taken_out, api, container, f"/tmp/{name}")  # noqa: S108
+    finally:
+        await remove_container(engine, container)
+
+
+async def last_words(engine: Engine, container: str, lines: int) -> list[str]:
+    """The last lines that a container printed on stdout and stderr."""
+    words = cast("bytes", await engine.ask(engine.api.logs, container, tail=lines))
+    return words.decode(errors="replace").splitlines()
+
+
+async def remove_container(engine: Engine, container: str) -> None:
+    """Remove a container of a build whatever its state, also while being cancelled."""
+    with anyio.CancelScope(shield=True):
+        with suppress(EngineNotFound):
+            await engine.call(engine.api.remove_container, container, force=True, v=True)
+
+
+async def remove_dead_builds(engine: Engine) -> None:
+    """Remove the containers that earlier builds left; call it only while holding the lock of builds."""
+    for found in await engine.ask(engine.api.containers, all=True, filters={"label": BUILD_LABEL}):
+        await remove_container(engine, found["Id"])
+
+
+def _packed(name: str, data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        tar.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def _taken_out(api: APIClient, container: str, path: str) -> bytes:
+    chunks, _ = api.get_archive(container, path)
+    buffer = io.BytesIO()
+    for chunk in chunks:
+        buffer.write(chunk)
+        if buffer.tell() > _MAX_PROGRAM_BYTES:
+            raise HarnessError(f"the compiled {path} is too large", remedy="mend its source")
+    buffer.seek(0)
+    with tarfile.open(fileobj=buffer) as tar:
+        member = tar.extractfile(tar.getmembers()[0])
+        assert member is not None
+        return member.read()
