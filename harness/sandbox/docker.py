@@ -1,0 +1,151 @@
+"""The sandbox on Docker: implements `harness.sandbox.base.Sandbox` with one warden and one target a launch."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias
+
+import anyio
+import anyio.to_thread
+
+from harness.model.options import Limits
+from harness.model.recording import ImageFact
+from harness.model.target import InstallPlan
+from harness.sandbox.base import APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
+from harness.sandbox.containers import background, doomed
+from harness.sandbox.engine import Engine
+from harness.sandbox.gate import seed_bytes
+from harness.sandbox.gated import gated
+from harness.sandbox.hardening import (
+    LABEL_LEASE,
+    LABEL_OWNER,
+    LABEL_ROLE,
+    LABEL_RUN,
+    VolumeMount,
+    gated_config,
+    warden_config,
+)
+from harness.sandbox.installer import Workshop, install, install_limits, use_volume
+from harness.sandbox.lease import Lease, StateDirectory, hold_lease
+from harness.sandbox.process import DockerProcess
+from harness.sandbox.reaper import reap
+from harness.sandbox.seccomp import profile_json
+from harness.sandbox.volumes import HeldVolumes
+from harness.sandbox.warden import create_warden, whole_seconds
+
+#: Finds the image of a folder name, or makes it.
+ImageResolver: TypeAlias = Callable[[str], Awaitable[ImageFact]]
+
+WARDEN_IMAGE = "warden"
+VOLUME_SECONDS = 10.0
+
+
+class DockerSandbox:
+    """Made by `docker_sandbox`; everything it makes is gone when that context ends."""
+
+    def __init__(self, shop: Workshop, lease: Lease, images: ImageResolver, facts: Mapping[str, str]) -> None:
+        self.lease = lease
+        self._shop = shop
+        self._images = images
+        self._facts = facts
+        self._known: dict[str, ImageFact] = {}
+
+    async def engine_facts(self) -> Mapping[str, str]:
+        return self._facts
+
+    async def install(self, plan: InstallPlan, *, timeout: float, limits: Limits) -> InstalledTarget | InstallFailed:
+        image, warden_image = await self._image(plan.image), await self._image(WARDEN_IMAGE)
+        widened = install_limits(limits, self._cpus)
+        return await install(self._shop, plan, image, warden_image, timeout=timeout, limits=widened)
+
+    def launch(self, spec: LaunchSpec) -> AbstractAsyncContextManager[SandboxedProcess]:
+        return self._launch(spec)
+
+    @asynccontextmanager
+    async def _launch(self, spec: LaunchSpec) -> AsyncIterator[SandboxedProcess]:
+        shop, engine = self._shop, self._shop.engine
+        image, warden_image = await self._image(spec.image), await self._image(WARDEN_IMAGE)
+        seed = seed_bytes(spec.seed)
+        if spec.volume is not None:
+            await use_volume(shop, spec.volume, VOLUME_SECONDS)
+        watch = warden_config(
+            image=warden_image.id,
+            deadline_seconds=whole_seconds(spec.deadline_seconds),
+            labels=shop.labels("warden"),
+            seccomp=shop.seccomp,
+        )
+        async with doomed(engine) as collected, background() as tasks:
+            warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
+            config = gated_config(
+                image=image.id,
+                argv=spec.argv,
+                workdir=spec.workdir,
+                environment=spec.environment,
+                path=await engine.image_path(image.id),
+                limits=spec.limits.model_copy(update={"cpus": min(spec.limits.cpus, self._cpus)}),
+                mounts=() if spec.volume is None else (VolumeMount(volume=spec.volume, path=APP, read_only=True),),
+                warden=warden.name,
+                labels=shop.labels("target"),
+                seccomp=shop.seccomp,
+                runtime=spec.runtime,
+            )
+            held_stderr = spec.limits.stderr_bytes
+            async with gated(engine, tasks, collected, warden, shop.name("target"), config, held_stderr) as container:
+                process = DockerProcess(engine, container, warden, image, spec.deadline_seconds)
+                await container.seed(seed)
+                await container.open_gate(shop.nonce())
+                process.watch(tasks)
+                try:
+                    yield process
+                finally:
+                    process.close()
+                    warden.close()
+
+    async def _image(self, name: str) -> ImageFact:
+        if name not in self._known:
+            self._known[name] = await self._images(name)
+        return self._known[name]
+
+    @property
+    def _cpus(self) -> float:
+        return float(self._facts.get("cpus") or os.cpu_count() or 1)
+
+
+@asynccontextmanager
+async def docker_sandbox(
+    engine: Engine,
+    run_id: str,
+    images: ImageResolver,
+    *,
+    state: StateDirectory | None = None,
+    nonce: Callable[[], str] | None = None,
+    seccomp: str | None = None,
+) -> AsyncIterator[DockerSandbox]:
+    """Yield a sandbox whose things carry `run_id` and a lease held until exit; what dead runs left is removed first.
+
+    `images` resolves folder names, `nonce` draws the marks of the gates (16 hex digits by default), `seccomp` is the
+    profile's JSON text (the shipped one by default). Raises `EngineError`, `HarnessError`.
+    """
+    where = state if state is not None else await anyio.to_thread.run_sync(StateDirectory)
+    profile = seccomp if seccomp is not None else await anyio.to_thread.run_sync(profile_json)
+    numbers = itertools.count(1)
+    async with hold_lease(where, f"{run_id}-{secrets.token_hex(4)}") as lease:
+        labels = {LABEL_RUN: run_id, LABEL_LEASE: lease.name, LABEL_OWNER: where.owner}
+        shop = Workshop(
+            engine=engine,
+            state=where,
+            volumes=HeldVolumes(where),
+            name=lambda role: f"harness-{lease.name}-{next(numbers)}-{role}",
+            labels=lambda role: {**labels, LABEL_ROLE: role},
+            nonce=nonce or (lambda: secrets.token_hex(8)),
+            seccomp=profile,
+        )
+        try:
+            await reap(engine, where)
+            yield DockerSandbox(shop, lease, images, await engine.facts())
+        finally:
+            shop.volumes.close()

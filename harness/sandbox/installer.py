@@ -1,0 +1,302 @@
+"""Installs a plan into a volume: inputs streamed in, steps run one after another behind the gate, then sealed."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from harness.model.errors import EngineError
+from harness.model.options import Limits
+from harness.model.recording import ImageFact
+from harness.model.target import InstallPlan
+from harness.sandbox.archive import input_archive
+from harness.sandbox.base import APP, InstalledTarget, InstallFailed, StepReport
+from harness.sandbox.containers import background, doomed
+from harness.sandbox.engine import Engine, EngineConflict
+from harness.sandbox.gated import Preparation, gated
+from harness.sandbox.hardening import (
+    INPUT,
+    ROLE_APP,
+    ROLE_INPUT,
+    Role,
+    VolumeMount,
+    gated_config,
+    warden_config,
+)
+from harness.sandbox.lease import HeldLock, StateDirectory, lock
+from harness.sandbox.reaper import reap
+from harness.sandbox.volumes import (
+    HeldVolumes,
+    Seal,
+    create_volume,
+    evict,
+    kept_installs,
+    read_seal,
+    remove_volume,
+    touch_seal,
+    volume_name,
+    write_seal,
+)
+from harness.sandbox.warden import Warden, create_warden, whole_seconds
+
+#: How much of a step's output is kept, from its end.
+OUTPUT_BYTES = 16 << 10
+STDERR_BYTES = 1 << 20
+CLEANUP_SECONDS = 15.0
+#: The warden's deadline is a backstop to ours.
+BACKSTOP_SECONDS = 5.0
+#: Installing may take more than running: resolvers and compilers need it, and it is bounded all the same.
+INSTALL_MEMORY_BYTES = 2 << 30
+INSTALL_TMPFS_BYTES = 1 << 30
+INSTALL_PIDS = 512
+INSTALL_CPUS = 2.0
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What installer and launcher share: engine, state, names and labels for what is made, profile and nonces."""
+
+    engine: Engine
+    state: StateDirectory
+    volumes: HeldVolumes
+    name: Callable[[str], str]
+    labels: Callable[[str], dict[str, str]]
+    nonce: Callable[[], str]
+    seccomp: str
+
+
+def install_limits(limits: Limits, cpus: float) -> Limits:
+    """The run's limits, widened for installing; `cpus` are those the engine has."""
+    return limits.model_copy(
+        update={
+            "memory_bytes": max(limits.memory_bytes, INSTALL_MEMORY_BYTES),
+            "tmpfs_bytes": max(limits.tmpfs_bytes, INSTALL_TMPFS_BYTES),
+            "pids": max(limits.pids, INSTALL_PIDS),
+            "cpus": min(max(limits.cpus, INSTALL_CPUS), cpus),
+        }
+    )
+
+
+async def install(
+    shop: Workshop, plan: InstallPlan, image: ImageFact, warden_image: ImageFact, *, timeout: float, limits: Limits
+) -> InstalledTarget | InstallFailed:
+    """Return the sealed volume for `plan`, made now if there is none; a shared lock on it is then held in `shop`.
+
+    At most `timeout` seconds are spent in steps, and as many in waiting for another run that installs the same.
+    Raises `EngineError`, `HarnessError`.
+    """
+    began = time.monotonic()
+    volume = volume_name(plan, image, shop.state.owner)
+    while True:
+        if sealed := await _find_sealed(shop, volume, timeout):
+            return InstalledTarget(
+                volume=volume, image=image, steps=sealed.steps, cached=True, seconds=time.monotonic() - began
+            )
+        held = await _lock(shop, volume, timeout, shared=False)
+        keep = False
+        try:
+            if await read_seal(shop.engine, shop.state, volume) is not None:
+                continue  # another run finished it while we waited
+            made = await _make(shop, plan, image, warden_image, volume, timeout, limits)
+            if isinstance(made, InstallFailed):
+                return made
+            keep = held.share()
+            if not keep:
+                continue
+            shop.volumes.add(volume, held)
+        finally:
+            if not keep:
+                held.release()
+        await evict(shop.engine, shop.state, kept_installs())
+        return made
+
+
+async def use_volume(shop: Workshop, volume: str, timeout: float) -> None:
+    """Make sure that a volume is sealed and stays while the sandbox is open. Raises `EngineError`."""
+    if volume in shop.volumes:
+        return
+    if await _find_sealed(shop, volume, timeout) is None:
+        raise EngineError(f"the installed target {volume} is gone", remedy="repeat the run; it will be installed anew")
+
+
+async def _find_sealed(shop: Workshop, volume: str, timeout: float) -> Seal | None:
+    if await read_seal(shop.engine, shop.state, volume) is None:
+        return None
+    held = await _lock(shop, volume, timeout, shared=True)
+    keep = False
+    try:
+        seal = await read_seal(shop.engine, shop.state, volume)  # nobody can remove it from here on
+        if seal is not None:
+            await anyio.to_thread.run_sync(touch_seal, shop.state, volume)
+            shop.volumes.add(volume, held)
+            keep = True
+        return seal
+    finally:
+        if not keep:
+            held.release()
+
+
+async def _lock(shop: Workshop, volume: str, timeout: float, *, shared: bool) -> HeldLock:
+    held = await lock(shop.state.volume_lock(volume), shared=shared, seconds=timeout)
+    if held is None:
+        raise EngineError("another run has been installing the same target for too long", remedy="try again later")
+    return held
+
+
+async def _make(
+    shop: Workshop,
+    plan: InstallPlan,
+    image: ImageFact,
+    warden_image: ImageFact,
+    volume: str,
+    timeout: float,
+    limits: Limits,
+) -> InstalledTarget | InstallFailed:
+    began = time.monotonic()
+    inputs = shop.name(ROLE_INPUT)
+    steps: list[StepReport] = []
+    sealed = False
+    try:
+        mark = await _fresh_volume(shop, volume)
+        await create_volume(shop.engine, inputs, shop.labels(ROLE_INPUT))
+        finished = await _run_steps(shop, plan, image, warden_image, volume, inputs, timeout, limits, steps)
+        seconds = time.monotonic() - began
+        if not finished or any(step.code for step in steps):
+            return InstallFailed(steps=tuple(steps), timed_out=not finished, seconds=seconds)
+        seal = Seal(volume=volume, mark=mark, image=image, steps=tuple(steps), seconds=seconds)
+        await anyio.to_thread.run_sync(write_seal, shop.state, seal)
+        sealed = True
+        return InstalledTarget(volume=volume, image=image, steps=seal.steps, cached=False, seconds=seconds)
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP_SECONDS):
+            for name in [inputs] if sealed else [inputs, volume]:
+                with suppress(EngineError):  # the reaper's then
+                    await remove_volume(shop.engine, name)
+
+
+async def _fresh_volume(shop: Workshop, volume: str) -> str:
+    labels = shop.labels(ROLE_APP)
+    try:
+        return await create_volume(shop.engine, volume, labels)
+    except EngineConflict:
+        await reap(shop.engine, shop.state)  # a run that died while we waited for its lock
+        return await create_volume(shop.engine, volume, labels)
+
+
+async def _run_steps(
+    shop: Workshop,
+    plan: InstallPlan,
+    image: ImageFact,
+    warden_image: ImageFact,
+    volume: str,
+    inputs: str,
+    timeout: float,
+    limits: Limits,
+    steps: list[StepReport],
+) -> bool:
+    """Run steps until one fails, appending to `steps`; False when the time was over before the last one ended."""
+    engine = shop.engine
+    mounts = (
+        VolumeMount(volume=volume, path=APP, read_only=False),
+        VolumeMount(volume=inputs, path=INPUT, read_only=False),
+    )
+    path = await engine.image_path(image.id)
+
+    async def fill(container: str) -> None:
+        await engine.call(engine.api.put_archive, container, APP, input_archive(()))
+        await engine.call(engine.api.put_archive, container, INPUT, input_archive(plan.files))
+
+    async with doomed(engine) as collected, background() as tasks:
+        watch = warden_config(
+            image=warden_image.id,
+            deadline_seconds=whole_seconds(timeout + BACKSTOP_SECONDS),
+            labels=shop.labels("warden"),
+            seccomp=shop.seccomp,
+        )
+        warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
+        await warden.ready()
+        await warden.mark("install", shop.nonce())
+        prepare: Preparation | None = fill
+        with anyio.move_on_after(timeout) as scope:
+            for argv in plan.steps:
+                role: Role = "install"
+                config = gated_config(
+                    image=image.id,
+                    argv=argv,
+                    workdir=INPUT,
+                    environment=plan.environment,
+                    path=path,
+                    limits=limits,
+                    mounts=mounts,
+                    warden=warden.name,
+                    labels=shop.labels(role),
+                    seccomp=shop.seccomp,
+                )
+                report = await _run_step(shop, warden, shop.name(role), argv, config, prepare, steps)
+                prepare = None
+                if report.code:
+                    break
+        return not scope.cancelled_caught
+
+
+async def _run_step(
+    shop: Workshop,
+    warden: Warden,
+    name: str,
+    argv: tuple[str, ...],
+    config: dict[str, object],
+    prepare: Preparation | None,
+    steps: list[StepReport],
+) -> StepReport:
+    """Run one step and append its report, also when it is cut short by the time limit (code 137 then)."""
+    tail = _Tail(OUTPUT_BYTES)
+    code = 137
+    begun = False
+    try:
+        async with (
+            doomed(shop.engine) as collected,
+            background() as tasks,
+            gated(shop.engine, tasks, collected, warden, name, config, STDERR_BYTES, prepare=prepare) as container,
+        ):
+            begun = True
+            await container.open_gate(shop.nonce())
+            await container.streams.stdin.aclose()
+            async with anyio.create_task_group() as readers:
+                readers.start_soon(tail.drain, container.streams.stdout)
+                readers.start_soon(tail.drain, container.streams.stderr)
+                code = await shop.engine.wait(container.container)
+                readers.cancel_scope.deadline = anyio.current_time() + 1.0  # what is still on its way
+    finally:
+        if begun:
+            steps.append(StepReport(argv=argv, code=code, output=tail.text))
+    return steps[-1]
+
+
+class _Tail:
+    """The last bytes of stdout and stderr, in the order in which they came."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+
+    async def drain(self, stream: anyio.abc.ByteReceiveStream) -> None:
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError):
+            while True:
+                piece = await stream.receive()
+                self._pieces.append(piece)
+                self._size += len(piece)
+                while self._size - len(self._pieces[0]) >= self._limit:
+                    self._size -= len(self._pieces.popleft())
+
+    @property
+    def text(self) -> str:
+        """What was kept, as text; bytes that are no UTF-8 are replaced."""
+        return b"".join(self._pieces)[-self._limit :].decode("utf-8", "replace")
