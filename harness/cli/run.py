@@ -17,10 +17,9 @@ from harness.model.errors import UsageError
 from harness.model.options import ActiveLevel, RunOptions, Transport
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.policy_file import load_policy
+from harness.pipeline.redaction import REDACTED
 from harness.pipeline.run import RunRequest, run_target
-
-#: What `--env` values look like in every record.
-REDACTED = "[redacted]"
+from harness.report.escape import one_line, workflow_safe
 
 
 class TargetCommand(click.Command):
@@ -159,7 +158,7 @@ def command(ctx: click.Context, **given: Any) -> int:
     with ProgressLine(quiet=given["no_progress"]) as progress:
         result = anyio.run(run_target, request, Entropy(), progress)
     for warning in result.warnings:
-        stderr_console().print(f"warning: {warning}")
+        stderr_console().print(workflow_safe(f"warning: {one_line(warning, 1000)}"))
     outputs.emit(result)
     return int(result.exit_code)
 

@@ -7,6 +7,8 @@ which is why they are made from async code directly; sealing, which hashes every
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -20,6 +22,7 @@ from harness.model.plan import Action
 from harness.model.recording import Event, FrameEvent, LimitEvent, Manifest
 from harness.model.surface import Surface
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.redaction import Redactor
 from harness.pipeline.seal import write_seal
 
 #: What is kept of a frame once the bundle's bound for messages is reached.
@@ -33,8 +36,10 @@ class BundleWriter:
     Raises OSError when the folder can't be written.
     """
 
-    def __init__(self, folder: Path, entropy: Entropy, limits: Limits) -> None:
+    def __init__(self, folder: Path, entropy: Entropy, limits: Limits, secrets: Iterable[str] = ()) -> None:
+        """`secrets` are replaced wherever they occur in what is written."""
         self.folder = folder
+        self._redactor = Redactor(secrets)
         self._entropy = entropy
         self._limits = limits
         self._started = entropy.monotonic_ns()
@@ -63,11 +68,6 @@ class BundleWriter:
         """Milliseconds since the run began."""
         return (self._entropy.monotonic_ns() - self._started) // 1_000_000
 
-    @property
-    def surfaces(self) -> tuple[Surface, ...]:
-        """The surfaces kept so far."""
-        return tuple(self._surfaces)
-
     def record(self, event: Event) -> int:
         """Number, stamp and store one event; returns its number."""
         self._seq += 1
@@ -84,6 +84,9 @@ class BundleWriter:
     def _frame(self, event: FrameEvent) -> None:
         keep = self._limits.frame_keep_bytes if not self._shortening else SHORT_FRAME_BYTES
         data = event.data
+        if event.encoding == "base64":
+            data = base64.b64encode(self._redactor.data(event.raw)).decode()
+            event = event.model_copy(update={"data": data})
         if len(data) > keep:
             data = data[: keep // 4 * 4]  # whole base64 groups; for text any cut will do
             event = event.model_copy(update={"data": data, "truncated": True})
@@ -110,16 +113,17 @@ class BundleWriter:
         """Keep what the server declared at one look."""
         self._surfaces.append(surface)
         text = canonical_json([s.model_dump(mode="json") for s in self._surfaces])
-        _replace(self.folder / "surface.json", text.encode() + b"\n")
+        _replace(self.folder / "surface.json", self._redactor.text(text).encode() + b"\n")
 
     def stderr(self, session: str, data: bytes) -> None:
         """Append a session's kept standard error to stderr.log, under a line that names the session."""
         with (self.folder / "stderr.log").open("ab") as log:
-            log.write(b"== session " + session.encode() + b"\n" + data + b"\n")
+            log.write(b"== session " + session.encode() + b"\n" + self._redactor.data(data) + b"\n")
 
     def manifest(self, manifest: Manifest) -> None:
         """Write the manifest; called at the start and again when the recording ended."""
-        _replace(self.folder / "manifest.json", manifest.model_dump_json(indent=1).encode() + b"\n")
+        text = self._redactor.text(manifest.model_dump_json(indent=1))
+        _replace(self.folder / "manifest.json", text.encode() + b"\n")
 
     def end_recording(self) -> None:
         """Close the event files: nothing more is recorded, the judging half may read."""
@@ -132,7 +136,7 @@ class BundleWriter:
         await anyio.to_thread.run_sync(write_seal, self.folder)
 
     def _write(self, file: IO[bytes] | zstandard.ZstdCompressionWriter, record: Record) -> None:
-        file.write(record.model_dump_json(exclude_defaults=False).encode() + b"\n")
+        file.write(self._redactor.data(record.model_dump_json().encode()) + b"\n")
 
     def _close(self) -> None:
         if not self._messages.closed:

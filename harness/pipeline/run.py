@@ -60,7 +60,7 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
         raise UsageError(f"{folder} exists already", remedy="give --bundle a folder that does not exist yet")
     await anyio.to_thread.run_sync(forget_old_bundles)
     async with worker_pool(options.jobs, options.limits, selected) as pool:
-        with BundleWriter(folder, entropy, options.limits) as bundle:
+        with BundleWriter(folder, entropy, options.limits, request.secrets.values()) as bundle:
             await Recorder(bundle, options, request.secrets, run_id, entropy, progress).record(ref)
             progress.phase("judge")
             recording = BundleRecording(folder, trust_unsealed=True, verify=False)

@@ -6,23 +6,16 @@ from pathlib import Path
 
 import anyio
 import pytest
+from bundle_samples import MANIFEST
 
 from harness.model.errors import BundleError
-from harness.model.options import Limits, RunOptions
+from harness.model.options import Limits
 from harness.model.plan import Action, ActionKind
-from harness.model.recording import Direction, FrameEvent, LimitEvent, Manifest, NoteEvent, PhaseEvent
+from harness.model.recording import Direction, FrameEvent, LimitEvent, NoteEvent, PhaseEvent
 from harness.model.surface import Item, ItemKind, Surface
-from harness.model.target import TargetKind, TargetRef
 from harness.pipeline.bundle import SHORT_FRAME_BYTES, BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.recorded import BundleRecording
-
-MANIFEST = Manifest(
-    harness_version="0",
-    run_id="r",
-    target=TargetRef(text="pypi:x", kind=TargetKind.PYPI, name="x"),
-    options=RunOptions(),
-)
 
 
 def frame(text: str) -> FrameEvent:
