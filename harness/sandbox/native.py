@@ -7,11 +7,12 @@ kept in the cache by the digest of source, compiler image and options.
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import anyio
 from docker import APIClient
@@ -20,9 +21,6 @@ from harness.model.base import canonical_json, sha256_hex
 from harness.model.errors import HarnessError
 from harness.sandbox.engine import Engine, EngineNotFound
 from harness.sandbox.image_spec import program_source
-
-#: Every container that making images needs carries it; what a dead build left is found by it.
-BUILD_LABEL = "harness.build"
 
 COMPILE = ("musl-gcc", "-std=c11", "-static", "-Os", "-s", "-Wall", "-Wextra", "-Werror")
 _MAX_PROGRAM_BYTES = 4 << 20
@@ -52,9 +50,7 @@ async def _compile(engine: Engine, builder: str, name: str, source: bytes) -> by
     api = engine.api
     host = api.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges"])
     command = [*COMPILE, "-o", f"/tmp/{name}", f"/tmp/{name}.c"]  # noqa: S108 - inside the container
-    container = (
-        await engine.call(api.create_container, builder, command, host_config=host, labels={BUILD_LABEL: name})
-    )["Id"]
+    container = await create_container(engine, f"compile-{name}", builder, command, host_config=host)
     try:
         await engine.call(api.put_archive, container, "/tmp", _packed(f"{name}.c", source))  # noqa: S108
         await engine.call(api.start, container)
@@ -65,6 +61,19 @@ async def _compile(engine: Engine, builder: str, name: str, source: bytes) -> by
         return await engine.call(_taken_out, api, container, f"/tmp/{name}")  # noqa: S108
     finally:
         await remove_container(engine, container)
+
+
+def _prefix() -> str:
+    # Not a label: an image that is committed from a container would hand it on to every container made from it.
+    return f"harness-build-{os.getuid()}-"
+
+
+async def create_container(engine: Engine, name: str, image: str, command: list[str], **options: Any) -> str:
+    """Create a container for a build and return its id; `remove_dead_builds` finds it by its name."""
+    created = await engine.call(
+        engine.api.create_container, image, command, name=_prefix() + name, working_dir="/", user="0:0", **options
+    )
+    return str(created["Id"])
 
 
 async def last_words(engine: Engine, container: str, lines: int) -> list[str]:
@@ -81,8 +90,8 @@ async def remove_container(engine: Engine, container: str) -> None:
 
 
 async def remove_dead_builds(engine: Engine) -> None:
-    """Remove the containers that earlier builds left; call it only while holding the lock of builds."""
-    for found in await engine.ask(engine.api.containers, all=True, filters={"label": BUILD_LABEL}):
+    """Remove the containers that earlier builds of this user left; call it only while holding the lock of builds."""
+    for found in await engine.ask(engine.api.containers, all=True, filters={"name": f"^/{_prefix()}"}):
         await remove_container(engine, found["Id"])
 
 

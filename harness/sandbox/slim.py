@@ -21,7 +21,7 @@ from harness.sandbox.apt_sources import DEBIAN_KEYRING, find_mirror
 from harness.sandbox.engine import Engine, EngineNotFound
 from harness.sandbox.image_overlay import changes, finish_script
 from harness.sandbox.image_spec import ImageSpec
-from harness.sandbox.native import BUILD_LABEL, last_words, remove_container
+from harness.sandbox.native import create_container, last_words, remove_container
 
 TIMEOUT_SECONDS = 900.0
 PULL_SECONDS = 120.0
@@ -70,16 +70,7 @@ async def build_on_slim(
     """
     api = engine.api
     progress(f"{spec.name}: installing packages on {reference}")
-    container = (
-        await engine.call(
-            api.create_container,
-            reference,
-            ["sh", "/root/build.sh"],
-            user="0:0",
-            working_dir="/",
-            labels={BUILD_LABEL: spec.name},
-        )
-    )["Id"]
+    container = await create_container(engine, f"image-{spec.name}", reference, ["sh", "/root/build.sh"])
     try:
         await engine.call(api.put_archive, container, "/", await anyio.to_thread.run_sync(_kit, spec, os.environ))
         await engine.call(api.start, container)

@@ -14,6 +14,9 @@
  * that is left, the warden included: so "killed" and the exit code may be missing, and the end of its stdout says
  * the same as "killed". An init that is the target itself can't be killed from inside; only the engine can do that.
  *
+ * Started anywhere else it would kill far too much, the machine's own processes even. So it refuses to run in the
+ * machine's namespace, and wherever it can see its parent: a process that joined a namespace can't.
+ *
  * Nothing that others do can hold it up: reading and writing never block, answers that nobody reads are dropped,
  * and a line without end is thrown away.
  */
@@ -35,6 +38,9 @@
 #define SECONDS_MAX (7 * 24 * 3600)
 #define KILL_ROUNDS 1000
 #define KILL_PAUSE_NANOSECONDS 5000000L
+
+/* PROC_PID_INIT_INO of <linux/proc_ns.h>: the namespace of the whole machine. */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCUL
 
 static volatile sig_atomic_t told_to_end;
 static char answers[ANSWERS_MAX_BYTES];
@@ -189,6 +195,10 @@ int main(int argc, char **argv)
     }
     if (stat("/proc/self/ns/pid", &namespace) < 0) {
         dprintf(2, "monitor: /proc/self/ns/pid: %s\n", strerror(errno));
+        return 125;
+    }
+    if (namespace.st_ino == INITIAL_PID_NAMESPACE || getppid() != 0) {
+        dprintf(2, "monitor: refused: not in the pid namespace of another container\n");
         return 125;
     }
     snprintf(inode, sizeof inode, "%llu", (unsigned long long)namespace.st_ino);
