@@ -117,7 +117,7 @@ Examples:
 @click.option("--no-progress", is_flag=True, help="Nothing on stderr but warnings and errors.")
 @output_options
 @click.pass_context
-def command(ctx: click.Context, **given: Any) -> int:
+def command(ctx: click.Context, /, **given: Any) -> int:
     """Launch TARGET in the sandbox, read what it declares, and report.
 
     TARGET is pypi:NAME[==VERSION], npm:NAME[@VERSION], a folder, a .py or .js file; or give a command after --.

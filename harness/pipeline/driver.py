@@ -51,6 +51,8 @@ class Driver:
         self._progress = progress
         self._stock_client = stock_client
         self._session: Session | None = None
+        self._surface: Surface | None = None
+        self._looked = anyio.Event()
 
     async def run(self, planner: Planner, seconds: float) -> None:
         """Follow the plan for at most `seconds`. Raises EngineError; the target's doings are recorded instead."""
@@ -65,6 +67,7 @@ class Driver:
                     observation = Observation(number=action.number, usable=True)
                     continue
                 observation = await self._execute(action, session, deadline, seconds)
+            self._looked.set()
             background.cancel_scope.deadline = anyio.current_time() + BACKGROUND_SECONDS
 
     async def _execute(self, action: Action, stack: AsyncExitStack, deadline: float, seconds: float) -> Observation:
@@ -76,8 +79,9 @@ class Driver:
                 )
                 return Observation(number=action.number, usable=True)
             case ActionKind.DISCOVER if self._session is not None:
-                surface = await self._discover(self._session, deadline, seconds)
-                return Observation(number=action.number, usable=surface is not None)
+                await self._discover(self._session, deadline, seconds)
+                self._looked.set()
+                return Observation(number=action.number, usable=self._surface is not None)
             case ActionKind.STOP:
                 self._progress.phase(Phase.STOP)
                 await stack.aclose()
@@ -86,13 +90,13 @@ class Driver:
             case _:
                 raise AssertionError(f"the driver has no way to do {action.kind}")
 
-    async def _discover(self, session: Session, deadline: float, seconds: float) -> Surface | None:
+    async def _discover(self, session: Session, deadline: float, seconds: float) -> None:
         async def enter(phase: str) -> None:
             self._progress.phase(phase)
             await session.enter(phase)
 
         with anyio.move_on_at(deadline) as scope:
-            surface = await observe(
+            self._surface = await observe(
                 session.process.stdin,
                 session.process.stdout,
                 self._bundle,
@@ -100,12 +104,10 @@ class Driver:
                 phase_hook=enter,
                 session=session.name,
             )
-            self._bundle.surface(surface)
-            self._progress.note(f"{len(surface.items)} items declared")
+            self._bundle.surface(self._surface)
+            self._progress.note(f"{len(self._surface.items)} items declared")
         if scope.cancelled_caught:
             session.deadline("run", seconds)
-            return None
-        return surface
 
     async def _background(self, action: Action, deadline: float) -> None:
         """The stock client's try, in a life of the target of its own."""
@@ -119,7 +121,20 @@ class Driver:
             self._bundle.record(event.model_copy(update={"session": action.session, "phase": Phase.DISCOVER}))
 
     async def _stock_session(self, client: StockClient, name: str) -> StockClientEvent:
+        """Start at once, and let the client in when it is known how the server wants to be greeted.
+
+        Left to itself, the SDK waits ten seconds for an answer to `server/discover` before it tries `initialize`.
+        """
         async with open_session(name, self._sandbox, self._spec, self._bundle, self._entropy, self._options) as session:
+            await self._looked.wait()
+            if self._surface is None or self._surface.era is None:
+                return StockClientEvent(phase=Phase.DISCOVER, works=None, error="not tried: the server never answered")
+            await session.enter(Phase.DISCOVER)
             return await client.check(
-                session.process.stdin, session.process.stdout, timeout=self._options.start_timeout
+                session.process.stdin,
+                session.process.stdout,
+                timeout=self._options.start_timeout,
+                era=self._surface.era,
+                sink=self._bundle,
+                session=name,
             )

@@ -40,3 +40,13 @@ def forget_old_bundles() -> None:
         old = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
         for path in old[:-KEEP_BUNDLES]:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def packages_dir() -> Path:
+    """The part of the cache that holds fetched packages."""
+    return cache_dir() / "packages"
+
+
+def forget_fetched() -> None:
+    """Remove all fetched packages. Blocking; failures are ignored. Call it only when no run is alive."""
+    shutil.rmtree(packages_dir(), ignore_errors=True)

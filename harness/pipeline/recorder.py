@@ -7,7 +7,7 @@ into a gap. Errors of the engine, the registry and the operator are raised inste
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 
 import harness
 from harness.acquisition import acquire
@@ -18,11 +18,11 @@ from harness.model.target import TargetRef
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.driver import Driver
 from harness.pipeline.entropy import Entropy
-from harness.pipeline.places import cache_dir
+from harness.pipeline.places import packages_dir
 from harness.pipeline.preparation import choose_entry, install, launch_spec
 from harness.pipeline.progress import Progress
 from harness.probing.planner import DiscoveryPlanner
-from harness.protocol.stock_client import prestarted_stock_client
+from harness.protocol.stock_client import prestart
 from harness.sandbox.base import Sandbox
 from harness.sandbox.provider import open_sandbox
 
@@ -67,7 +67,7 @@ class Recorder:
 
     async def _stages(self, ref: TargetRef, sandbox: Sandbox) -> None:
         with self._phase(Phase.FETCH):
-            acquired = await acquire(ref, self._options, cache_dir(), self._progress.note)
+            acquired = await acquire(ref, self._options, packages_dir(), self._progress.note)
             entry = choose_entry(acquired, self._options.entry)
         self._know(
             name=acquired.name,
@@ -84,7 +84,10 @@ class Recorder:
         self._know(images=(installed.image,))
         spec = launch_spec(acquired, entry, installed, self._options, self._secrets, self._entropy.nonce)
         with self._phase("sessions"):
-            async with prestarted_stock_client(self._options.stock_client) as client:
+            async with AsyncExitStack() as stack:
+                client = None
+                if self._options.stock_client:
+                    client = await stack.enter_async_context(prestart(self._options.limits))
                 driver = Driver(sandbox, spec, self._bundle, self._entropy, self._options, self._progress, client)
                 await driver.run(DiscoveryPlanner(self._options), self._options.timeout)
 

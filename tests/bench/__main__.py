@@ -1,0 +1,133 @@
+"""`make bench`: what the sandbox and the harness cost, as ratios and differences within one run.
+
+Prints a table and exits 1 where a bound of the design is passed. Medians of interleaved repetitions, so that a noisy
+machine hits all sides alike. Not part of the tests: timings never decide whether those pass.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from harness.acquisition import acquire, parse_target
+from harness.model.options import RunOptions
+from harness.model.recording import Event
+from harness.pipeline.entropy import Entropy
+from harness.pipeline.places import packages_dir
+from harness.pipeline.preparation import choose_entry, launch_spec
+from harness.protocol.observe import observe
+from harness.sandbox.base import InstalledTarget, LaunchSpec
+from harness.sandbox.provider import open_sandbox
+
+TARGETS = ["pypi:mcp-server-time", "npm:@modelcontextprotocol/server-everything"]
+REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "7"))
+OPTIONS = RunOptions()
+
+
+class NoSink:
+    """Counts events and keeps none."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def record(self, event: Event) -> int:
+        self.number += 1
+        return self.number
+
+
+async def no_hook(phase: str) -> None:
+    return None
+
+
+async def timed(work: Callable[[], Awaitable[int]]) -> tuple[float, int]:
+    started = time.perf_counter()
+    tools = await work()
+    return time.perf_counter() - started, tools
+
+
+async def sandboxed(sandbox, spec: LaunchSpec) -> int:  # type: ignore[no-untyped-def]
+    async with sandbox.launch(spec) as process:
+        surface = await observe(process.stdin, process.stdout, NoSink(), options=OPTIONS, phase_hook=no_hook)
+        await process.stop(OPTIONS.stop_grace)
+    return len(surface.items)
+
+
+async def plain(spec: LaunchSpec, image: str) -> int:
+    """The same handshake with `docker run -i`: same image, same volume, no gate, no warden, no hardening."""
+    command = ["docker", "run", "-i", "--rm", "--network", "none", "-v", f"{spec.volume}:/app:ro", "-w", "/tmp"]
+    for name, value in spec.environment.items():
+        command += ["-e", f"{name}={value}"]
+    command += ["--entrypoint", spec.argv[0], image, *spec.argv[1:]]
+    async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None and process.stdout is not None
+        surface = await observe(process.stdin, process.stdout, NoSink(), options=OPTIONS, phase_hook=no_hook)
+        await process.stdin.aclose()
+        await process.wait()
+    return len(surface.items)
+
+
+def whole_run(target: str, *options: str) -> tuple[float, float]:
+    """Wall time of `harness run` in seconds, and its peak memory in MB (the process itself, not its children)."""
+    program = str(Path(sys.executable).with_name("harness"))
+    started = time.perf_counter()
+    child = os.posix_spawn(
+        program,
+        [program, "run", target, "--format", "json", "--no-progress", *options],
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+    )
+    _, status, usage = os.wait4(child, 0)
+    if os.waitstatus_to_exitcode(status) not in (0, 1):
+        sys.exit(f"harness run {target} ended with {os.waitstatus_to_exitcode(status)}")
+    return time.perf_counter() - started, usage.ru_maxrss / 1024
+
+
+async def bench(target: str) -> list[tuple[str, str, bool]]:
+    acquired = await acquire(parse_target(target, ()), OPTIONS, packages_dir(), lambda text: None)
+    async with open_sandbox("bench", lambda text: None) as sandbox:
+        installed = await sandbox.install(acquired.install, timeout=240, limits=OPTIONS.limits)
+        assert isinstance(installed, InstalledTarget)
+        spec = launch_spec(acquired, choose_entry(acquired, None), installed, OPTIONS, {}, Entropy().nonce)
+        ours: list[float] = []
+        theirs: list[float] = []
+        whole: list[float] = []
+        peaks: list[float] = []
+        for _ in range(REPETITIONS):
+            seconds, tools = await timed(lambda: sandboxed(sandbox, spec))
+            ours.append(seconds)
+            seconds, expected = await timed(lambda: plain(spec, installed.image.id))
+            theirs.append(seconds)
+            assert tools == expected > 0, (tools, expected)
+            seconds, peak = await anyio.to_thread.run_sync(whole_run, target)
+            whole.append(seconds)
+            peaks.append(peak)
+    sandbox_median, plain_median = statistics.median(ours), statistics.median(theirs)
+    bound = 1.15 * plain_median + 0.35
+    over = statistics.median(whole) - sandbox_median
+    return [
+        (f"{target}: sandboxed discovery", f"{sandbox_median:.2f} s, plain {plain_median:.2f} s, bound {bound:.2f} s",
+         sandbox_median <= bound),
+        (f"{target}: harness run beyond it", f"{over:.2f} s, bound 1.20 s", over <= 1.2),
+        (f"{target}: peak memory", f"{max(peaks):.0f} MB, bound 120 MB", max(peaks) <= 120),
+    ]  # fmt: skip
+
+
+def main() -> int:
+    rows = [row for target in TARGETS for row in anyio.run(bench, target)]
+    for what, measured, good in rows:
+        print(f"{'ok  ' if good else 'OVER'}  {what}: {measured}")
+    return 0 if all(good for _, _, good in rows) else 1
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.exit(main())
