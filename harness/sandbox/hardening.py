@@ -104,8 +104,7 @@ def warden_config(*, image: str, deadline_seconds: int, labels: Mapping[str, str
     """The create request of a warden: root with the one capability to kill, and nothing else."""
     host = _host_config(memory=WARDEN_MEMORY_BYTES, pids=WARDEN_PIDS, cpus=1.0, open_files=64, seccomp=seccomp)
     host["CapAdd"] = ["KILL"]
-    # The engine's init is the namespace's first process: it reaps what targets leave behind, and ends with the warden.
-    host["Init"] = True
+    host["Init"] = False  # the warden itself is the namespace's first process, also where the daemon's default differs
     return {
         **_process(image, "0:0", labels),
         "Hostname": HOSTNAME,

@@ -13,7 +13,7 @@ from harness.model.errors import EngineError
 from harness.model.recording import ImageFact
 from harness.sandbox.base import ExitReport
 from harness.sandbox.cgroup import MemoryCounters, find_cgroup, read_counters
-from harness.sandbox.containers import kill_container
+from harness.sandbox.containers import background, kill_container
 from harness.sandbox.engine import Engine, EngineNotFound
 from harness.sandbox.gated import Gated
 from harness.sandbox.warden import Warden
@@ -23,6 +23,8 @@ SAMPLE_SECONDS = 0.5
 DEADLINE_GRACE_SECONDS = 3.0
 #: How long a target may outlive its warden before the engine is asked to kill it.
 ORPHAN_SECONDS = 1.0
+#: How long the warden's kill may take to show, and then the engine's.
+WARDEN_SECONDS = 2.0
 KILL_SECONDS = 10.0
 SIGKILL = 9
 LAST_SIGNAL = 64
@@ -95,8 +97,9 @@ class DockerProcess:
             with anyio.move_on_after(grace_seconds):
                 return await self.wait()
             await self._sample()
-            if await self._warden.kill():
-                with anyio.move_on_after(ORPHAN_SECONDS):
+            async with background() as tasks:
+                tasks.start_soon(self._warden.kill)
+                with anyio.move_on_after(WARDEN_SECONDS):
                     return await self.wait()
             await kill_container(self._engine, self.container)
             with anyio.move_on_after(KILL_SECONDS):
