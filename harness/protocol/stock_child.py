@@ -13,11 +13,18 @@ import logging
 import os
 import resource
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+import anyio.abc
+import anyio.lowlevel
+from anyio.streams.text import TextReceiveStream
+from mcp.client._transport import TransportStreams
 from mcp.client.client import Client
-from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
 
 #: A stock client follows pages for ever; this one proves its point before.
 MAX_PAGES = 100
@@ -33,27 +40,82 @@ def limit(memory_bytes: int, seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+class _Stdin(anyio.abc.ByteReceiveStream):
+    """This process's stdin. Cancellable, unlike a file read in a thread: a silent server must not keep us."""
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        await anyio.wait_readable(0)
+        data = os.read(0, max_bytes)
+        if not data:
+            raise anyio.EndOfStream
+        return data
+
+    async def aclose(self) -> None:
+        await anyio.lowlevel.checkpoint()
+
+
+@asynccontextmanager
+async def own_streams() -> AsyncIterator[TransportStreams]:
+    """A transport over this process's own streams that treats lines as the SDK's `stdio_client` does.
+
+    So invalid UTF-8 ends it, and what is no JSON-RPC message goes to the session as an exception.
+    """
+    received, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outbound, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read() -> None:
+        buffer = ""
+        async with received:
+            with suppress(anyio.BrokenResourceError):  # nobody reads any more while the session ends
+                async for chunk in TextReceiveStream(_Stdin()):
+                    *lines, buffer = (buffer + chunk).split("\n")
+                    for line in lines:
+                        await received.send(_message(line))
+
+    async def write() -> None:
+        async with to_send:
+            async for item in to_send:
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                sys.stdout.buffer.write(text.encode() + b"\n")
+                sys.stdout.buffer.flush()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        tasks.start_soon(write)
+        try:
+            yield inbound, outbound
+        finally:
+            inbound.close()
+            outbound.close()
+            tasks.cancel_scope.cancel()
+
+
+def _message(line: str) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
 async def try_server(timeout: float, mode: str, facts: dict[str, Any]) -> None:
     """Connect and list the tools in at most `timeout` seconds; what was learnt goes into `facts`.
 
-    The SDK's line transport for a server's own stdin and stdout serves a client as well: lines are lines.
     Raises whatever the SDK raises.
     """
     with anyio.fail_after(timeout):
-        async with Client(stdio_server(), mode=mode, cache=None, read_timeout_seconds=timeout) as client:
+        async with Client(own_streams(), mode=mode, cache=None, read_timeout_seconds=timeout) as client:
             facts["protocol_version"] = client.protocol_version
             if client.server_capabilities.tools is not None:
-                facts["tools"] = 0
+                total = 0
                 cursor: str | None = None
                 for _ in range(MAX_PAGES):
                     page = await client.list_tools(cursor=cursor)
-                    facts["tools"] += len(page.tools)
+                    total += len(page.tools)
+                    facts["tools"] = total
                     cursor = page.next_cursor
                     if not cursor:
                         break
             facts["works"] = True
-            report(facts)
-            os._exit(0)  # the streams are the parent's to end
 
 
 def report(facts: dict[str, Any]) -> None:
@@ -82,7 +144,8 @@ def main() -> None:
     except MemoryError:
         facts["error"] = "the client ran out of memory"
     except BaseException as error:
-        facts["error"] = one_line(error)
+        if not facts["works"]:  # what goes wrong at hanging up is not the server's
+            facts["error"] = one_line(error)
     report(facts)
     os._exit(0)
 
