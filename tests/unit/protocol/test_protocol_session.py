@@ -7,6 +7,8 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scripted import Ledger, ScriptedServer, conversation, echo, reply
 
 from harness.model.errors import EngineError
@@ -237,6 +239,26 @@ async def test_what_the_body_raises_comes_out_unwrapped() -> None:
     with pytest.raises(ZeroDivisionError):
         async with conversation():
             _ = 1 / 0
+
+
+PARTS = st.sampled_from(
+    [b'"jsonrpc":"2.0",', b'"id":1', b'"id":null', b'"id":1e0', b'"result":{}', b'"error":{}', b'"method":"ping"']
+    + [b"{", b"}", b"[", b"]", b",", b"\n", b"\xff", b'"\\ud800"', b"9" * 5000, b"NaN"]
+)
+
+
+@given(st.lists(PARTS | st.binary(max_size=4), max_size=30).map(b"".join))
+def test_no_bytes_of_a_server_raise(data: bytes) -> None:
+    async def talk() -> Ledger:
+        limits = Limits(line_bytes=200, stdout_bytes=2000, messages=9)
+        async with conversation(lambda _: data, limits) as (session, server, ledger):
+            await session.request("a", timeout=0)
+            server.hang_up()
+            await session.request("b", timeout=5)
+        return ledger
+
+    for event in anyio.run(talk).events:
+        event.model_dump_json().encode()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,135 @@
+"""The stock-client check: the real SDK in its child, against the sample servers, and what its child may say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import pytest
+
+from harness.model.options import Limits
+from harness.model.recording import Direction, Event, StockClientEvent
+from harness.model.surface import Era
+from harness.protocol.stock_client import _verdict, check, prestart
+
+pytestmark = pytest.mark.anyio
+
+SERVERS = Path(__file__).parents[1] / "servers"
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def record(self, event: Event) -> int:
+        self.events.append(event)
+        return len(self.events)
+
+
+@asynccontextmanager
+async def started(file: str, *arguments: str) -> AsyncIterator[anyio.abc.Process]:
+    process = await anyio.open_process([sys.executable, str(SERVERS / file), *arguments])
+    try:
+        yield process
+    finally:
+        with anyio.CancelScope(shield=True):
+            if process.returncode is None:
+                process.kill()
+            await process.aclose()
+
+
+async def tried(file: str, *arguments: str, timeout: float = 30, era: Era | None = None) -> StockClientEvent:
+    async with started(file, *arguments) as server:
+        assert server.stdin is not None and server.stdout is not None
+        return await check(server.stdin, server.stdout, timeout=timeout, era=era)
+
+
+@pytest.mark.parametrize("era", [None, Era.HANDSHAKE])
+async def test_it_works_with_an_honest_handshake_server(era: Era | None) -> None:
+    event = await tried("honest_handshake.py", era=era)
+    assert (event.works, event.protocol_version, event.tools, event.error) == (True, "2025-11-25", 3, "")
+    assert event.client.startswith("mcp 2.")
+
+
+async def test_it_works_with_an_honest_stateless_server() -> None:
+    event = await tried("honest_stateless.py")
+    assert (event.works, event.protocol_version, event.tools) == (True, "2026-07-28", 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "mode", "part"),
+    [
+        ("faulty_frames.py", "bad-utf8", "UnicodeDecodeError"),
+        ("faulty_lists.py", "no-list", "ValidationError"),
+        ("faulty_lives.py", "exit-at-once", "Connection closed"),
+        ("faulty_lives.py", "exit-at-list", "Connection closed"),
+    ],
+)
+async def test_what_breaks_it_is_said(file: str, mode: str, part: str) -> None:
+    event = await tried(file, mode)
+    assert event.works is False
+    assert part in event.error
+    twin = await tried(file, f"{mode}-benign")
+    assert (twin.works, twin.error) == (True, "")
+
+
+async def test_a_silent_server_costs_the_timeout_and_no_more() -> None:
+    event = await tried("faulty_lives.py", "silent", timeout=3)
+    assert (event.works, event.error) == (False, "no usable answer in 3 s")
+
+
+async def test_a_flood_ends_with_the_child() -> None:
+    event = await tried("faulty_lives.py", "request-flood", timeout=3)
+    assert event.works is False
+
+
+async def test_a_prestarted_client_records_both_ways() -> None:
+    ledger = Ledger()
+    async with prestart(Limits()) as client, started("honest_handshake.py") as server:
+        assert server.stdin is not None and server.stdout is not None
+        event = await client.check(server.stdin, server.stdout, timeout=30, sink=ledger)
+    assert event.works
+    frames = [event for event in ledger.events if event.kind == "frame"]
+    assert {frame.direction for frame in frames} == {Direction.SENT, Direction.RECEIVED}
+    assert {frame.session for frame in frames} == {"stock-client"}
+    assert all(frame.anomalies == () for frame in frames)
+
+
+async def test_a_client_that_is_never_used_leaves_nothing() -> None:
+    async with prestart() as client:
+        process = client._process
+    assert process.returncode is not None
+
+
+@pytest.mark.parametrize(
+    ("stderr", "killed", "works"),
+    [
+        (b'noise\n{"works": true, "tools": 2}\n', False, True),
+        (b'{"works": false, "error": "x"}', False, False),
+        (b'{"works": "yes"}', False, None),
+        (b"[" * 100_000, False, None),
+        (b"\xff\xfe", False, None),
+        (b"", False, None),
+        (b'{"works": true}', True, False),
+    ],
+)
+def test_the_childs_words_are_read_strictly(stderr: bytes, killed: bool, works: bool | None) -> None:
+    event = _verdict(stderr, killed=killed, timeout=1, phase="discover", session="stock-client")
+    assert event.works is works
+    assert works or event.error
+
+
+def test_the_sdk_is_imported_by_the_child_only() -> None:
+    code = (
+        "import sys, pkgutil, importlib, harness.protocol as p\n"
+        "names = [m.name for m in pkgutil.iter_modules(p.__path__) if m.name != 'stock_child']\n"
+        "assert len(names) > 5\n"
+        "for name in names: importlib.import_module('harness.protocol.' + name)\n"
+        "assert not {'mcp', 'mcp_types', 'docker', 'httpx'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
