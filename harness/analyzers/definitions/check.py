@@ -1,0 +1,152 @@
+"""What a check is, and how positions discount what it matched (tool-definitions.md)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from harness.analyzers.base import Rule
+from harness.analyzers.definitions.text import Prose
+from harness.analyzers.definitions.view import ItemView, RegistryView
+from harness.model.finding import Position, Signal, Threat
+
+#: How much of a confidence is left at each position.
+DISCOUNT = {Position.INSTRUCTION: 1.0, Position.DESCRIPTIVE: 0.5, Position.EXAMPLE: 0.25}
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A signal, the normalised fact behind it, its threat, and where in the item it was."""
+
+    signal: Signal
+    fact: str
+    threat: Threat
+    path: str
+
+
+class Check(Protocol):
+    """One check over one item; `registry` holds all the others. Pure; what it raises is isolated by the caller."""
+
+    @property
+    def rule(self) -> Rule: ...
+
+    def inspect(self, item: ItemView, registry: RegistryView) -> tuple[Hit, ...]: ...
+
+
+# How far back an introduction may stand, in tokens of the same sentence.
+_REACH = 28
+_EXAMPLE = re.compile(
+    r"\b(?:such as|for example|for instance|examples?|eg|phrases?|strings? like|texts? like|words? like|"
+    r"prompts? like|inputs? like|requests? like|messages? like|things like|attacks? like|attempts? like|patterns? like|"
+    r"wording|ejemplo|exemple|beispiel|esempio|exemplo)\b(?: \S+){0,12}$"
+)
+#: What says that the sentence speaks about such texts, however long its list of them is.
+_TOPIC = re.compile(
+    r"\b(?:attempts?|attack(?:s|ers?)?|jailbreaks?|injections?|(?:prompts?|texts?|inputs?|messages?|content|"
+    r"documents?|descriptions?|strings?|instructions?|commands?|requests?|patterns?|code|files?|tools?|responses?|skills?|"
+    r"servers?|emails?|pages?|samples?|users?) (?:that|which|who|trying|asking|telling|designed|attempting|intended)|"
+    r"whether|if an?|adversar\w+|malicious|suspicious|poison\w*|threats?|payloads?|red team\w*)\b"
+)
+_VERBS = (
+    "detect|block|prevent|flag|scan|identif|reject|filter|classif|guard|protect|recogni[sz]|monitor|warn|catch|"
+    "mitigat|defend|sanitiz|sanitis|analy[sz]|inspect|evaluat|refus|highlight|quarantin|redact|test|check|measur|score|"
+    "screen|explain|describ|teach|discuss|summari[sz]|annotat|label|assess|review|simulat|verif|search|report"
+)
+#: A verb of detection in the third person or as a gerund anywhere, or as the sentence's first word.
+_DETECTS = re.compile(
+    rf"\b(?:{_VERBS})(?:s|es|ies|ing|ion|ation|ed|or|er)\b(?: [^ ,]+){{0,14}}$|"
+    rf"^(?:to )?(?:{_VERBS})(?:e|y)?\b(?: [^ ,]+){{0,14}}$"
+)
+#: Chinese and Japanese verbs of detection and words for "such as" (no spaces, so no word boundaries).
+_CJK_TOPIC = re.compile("检测|阻止|识别|防止|拦截|过滤|例如|比如|検出|防ぐ|ブロック|例えば")
+_NEGATED = re.compile(
+    r"\b(?:never|not|refuse to|refuses to|without|prevent(?:s|ing)? .{0,20} from|cannot)(?: \S+){0,2}$"
+)
+#: After these the description is over and an order begins.
+_TURN = re.compile(
+    r"\b(?:and then|then|you must|you should|you have to|please|instead|now|from here on|after that|afterwards|"
+    r"once done|so|also|and (?:always|immediately|secretly|silently))$"
+)
+
+
+def position_of(prose: Prose, first: int, last: int) -> Position:
+    """The position of the tokens `first` to `last`: quoted or introduced as an example, described, or an order."""
+    lead = prose.before(first, _REACH)
+    quoted = lead.count('"') % 2 == 1 and '"' in prose.after(last, _REACH).split()
+    said = " ".join(word for word in lead if word != '"')
+    if quoted or _EXAMPLE.search(said):
+        return Position.EXAMPLE
+    if _TURN.search(said.rstrip(" ,")):
+        return Position.INSTRUCTION
+    if _NEGATED.search(said) or _TOPIC.search(said) or _DETECTS.search(said) or _CJK_TOPIC.search(said):
+        return Position.DESCRIPTIVE
+    return Position.INSTRUCTION
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A family of phrases as a pattern over stems (or over unstemmed words), and what a match in it means.
+
+    `names_own_act`: a verb in the third person ("Sends …") describes what the tool does and orders nothing.
+    """
+
+    family: str
+    pattern: re.Pattern[str]
+    confidence: float
+    threat: Threat = Threat.PROMPT_INJECTION
+    stemmed: bool = True
+    names_own_act: bool = False
+    refuses: bool = False
+
+
+@dataclass(frozen=True)
+class Match:
+    """The strongest match of one family in an item: its place, position, discounted confidence and words."""
+
+    phrase: Phrase
+    path: str
+    position: Position
+    confidence: float
+    words: str
+    excerpt: str
+
+
+#: Verbs that end in s by themselves.
+_NOT_THIRD_PERSON = frozenset({"bypass", "dismiss", "pass", "access", "suppress", "trespass"})
+
+
+def match_phrases(item: ItemView, phrases: tuple[Phrase, ...]) -> tuple[Match, ...]:
+    """For each family the match with the highest confidence after its position's discount; the first among equals."""
+    best: dict[str, Match] = {}
+    for text, prose in item.proses:
+        for phrase in phrases:
+            source = prose.stems if phrase.stemmed else prose.words
+            for found in phrase.pattern.finditer(source):
+                known = best.get(phrase.family)
+                if known is not None and known.confidence >= phrase.confidence:
+                    break
+                at = prose.token_at if phrase.stemmed else prose.word_token_at
+                first, last = at(found.start()), at(max(found.start(), found.end() - 1))
+                position = _position(prose, phrase, first, last)
+                confidence = round(phrase.confidence * DISCOUNT[position], 4)
+                if known is None or confidence > known.confidence:
+                    best[phrase.family] = Match(
+                        phrase, text.path, position, confidence, found.group()[:200], prose.excerpt(first, last)
+                    )
+    return tuple(best.values())
+
+
+def _position(prose: Prose, phrase: Phrase, first: int, last: int) -> Position:
+    position = position_of(prose, first, last)
+    if position is Position.DESCRIPTIVE and phrase.refuses and _NEGATED.search(" ".join(prose.before(first, 4))):
+        position = Position.INSTRUCTION
+    verb = prose.word(first)
+    if (
+        phrase.names_own_act
+        and position is Position.INSTRUCTION
+        and verb.endswith("s")
+        and verb not in _NOT_THIRD_PERSON
+    ):
+        return Position.DESCRIPTIVE
+    return position

@@ -1,0 +1,142 @@
+"""`phrase.injection`: orders to drop instructions or guardrails, to hand over secrets, or to tell the system prompt.
+
+Hard at a confidence of 0.6 or more after the discount of its position, else soft (tool-definitions.md).
+"""
+
+from __future__ import annotations
+
+import re
+
+from harness.analyzers.base import Rule
+from harness.analyzers.definitions.check import Hit, Match, Phrase, match_phrases
+from harness.analyzers.definitions.phrases import compile_phrase
+from harness.analyzers.definitions.view import ItemView, RegistryView
+from harness.analyzers.definitions.vocabulary import VOCABULARY
+from harness.analyzers.evidence import EVIDENCE_CHARS, render_safe
+from harness.model.finding import Signal, Threat, Tier
+
+HARD_FLOOR = 0.6
+SOFT_CONFIDENCE = 0.3
+
+OVERRIDE = "override"
+PROMPT = "system-prompt"
+EXFILTRATION = "exfiltration"
+
+#: Where the verb comes first, its third person describes what the tool does itself.
+_VERB_FIRST: tuple[tuple[str, float, str], ...] = (
+    (OVERRIDE, 0.9, "{drop} ~4 {earlier} ~3 {orders}"),
+    (OVERRIDE, 0.9, "{drop} ~2 {all} ~2 {firm_orders}"),
+    (OVERRIDE, 0.8, "{drop} ~2 {all} ~3 {earlier} ~2 {loose}"),
+    (OVERRIDE, 0.8, "{drop} ~1 {told}"),
+    (OVERRIDE, 0.8, "{drop} ~2 {plain_orders} ~3 above/before/previously/earlier/you_were_given/you_received/you_have"),
+    (OVERRIDE, 0.9, "{bypass} ~3 {guards}"),
+    (OVERRIDE, 0.7, "bypass/circumvent/skip/suppress ~2 user/human ~1 consent/confirmation/approval/permission"),
+    (PROMPT, 0.9, "{tell} ~4 {owned} ~2 {system_prompt}"),
+    (PROMPT, 0.85, "{spill} ~4 system/developer prompt/instruction/message"),
+    (PROMPT, 0.85, "{tell} ~4 {system_prompt} ~3 verbatim/word_for_word/exactly_as/in_full"),
+    (PROMPT, 0.8, "{tell} ~3 {text_above} ~3 above/before_this/you_were_given/verbatim/given_to_you"),
+    (EXFILTRATION, 0.9, "{steal} ~6 {secrets}"),
+    (EXFILTRATION, 0.9, "{upload} ~6 {strong_secrets} ~6 {into}/at/along"),
+    (EXFILTRATION, 0.8, "{upload} ~4 {found} ~4 {loose_secrets}"),
+    (EXFILTRATION, 0.8, "{send} ~5 {secrets} ~5 {to} ~4 {url}/{drop_box}/{mail_address}"),
+    (EXFILTRATION, 0.8, "{hand} ~4 {content} ~5 {files}"),
+    (EXFILTRATION, 0.65, "{hand} ~6 {history} ~3 {parameter}"),
+    (EXFILTRATION, 0.9, "{read} ~6 {files}/{keys} ^16 {hand} ~2 {its} ~4 {parameter}"),
+    (EXFILTRATION, 0.9, "{read} ~6 {files}/{keys} ^16 {hand} ~2 {its} ~4 {to} ~3 {external}"),
+)
+_NOUN_FIRST: tuple[tuple[str, float, str], ...] = (
+    (OVERRIDE, 0.85, "instruction/directive/rules/guideline/message/description/prompt ~4 {supersede} ~3 {orders}"),
+    (OVERRIDE, 0.9, "{earlier} ~2 {plain_orders} ~3 be ignored/disregarded/overridden/discarded/forgotten"),
+    (
+        OVERRIDE,
+        0.9,
+        "{earlier} ~2 {plain_orders} ~3 are void/cancelled/invalid/obsolete/revoked/superseded/overridden/null",
+    ),
+    (OVERRIDE, 0.9, "{earlier} ~2 {plain_orders} ~3 no longer apply/valid"),
+    (
+        OVERRIDE,
+        0.8,
+        "do_not/stop/cease/never/instead_of/rather_than follow/obey/comply_with/adhere_to ~3 {whose} ~2 {orders}",
+    ),
+    (OVERRIDE, 0.8, "your ~1 new {orders}/task/goal/role/objective/purpose/system_prompt/identity is/are"),
+    (
+        OVERRIDE,
+        0.8,
+        "you_are/consider_yourself no/not longer? ~2 bound_by/restricted_by/limited_by/subject_to ~3 {orders}",
+    ),
+    (EXFILTRATION, 0.9, "{secrets} ^14 {send} ~2 {its} ~5 {to} ~4 {external}"),
+    (EXFILTRATION, 0.8, "{secrets} ~6 be/are/get/is {sent} ~3 {to} ~4 {external}"),
+    (EXFILTRATION, 0.8, "always/must/every/also/{sly} ~6 bcc/blind_copy/cc/forward/redirect ~8 {mail_address}"),
+    (EXFILTRATION, 0.7, "bcc/blind_copy ~5 {mail_address} ~8 every/all/each/always/any"),
+    (EXFILTRATION, 0.7, "{swap} ~2 {payee} ~4 to/with ~3 {mail_address}/{number}/attacker"),
+)
+_WORDS = VOCABULARY | {
+    "swap": "change/replace/set/swap/substitute",
+    "payee": "recipient/destination/payee/phone_number/account_number/wallet_address/beneficiary",
+}
+
+#: The override family in other languages, over unstemmed words without accents: verb, gap, orders, which.
+_ELSEWHERE: tuple[tuple[str, str, str], ...] = (
+    (
+        r"ignor[aeo]\w*|olvid[ae]\w*|descart[ae]\w*|omit[ae]\w*",
+        "instrucciones|indicaciones|directrices|reglas|ordenes",
+        "anteriores|previas|del sistema",
+    ),
+    (r"ignor[aeo]\w*|esquec\w*|desconsider\w*", "instrucoes|ordens|regras|diretrizes", "anteriores|previas|acima"),
+    (
+        "ignore[rz]?|oublie[rz]?|neglige[rz]?",
+        "instructions|consignes|directives|regles",
+        "precedentes|anterieures|ci dessus",
+    ),
+    (
+        r"ignorier\w*|vergiss|vergesst|vergessen|missacht\w*",
+        "(?:vorherig|bisherig|vorig|obig|fruher|vorangegangen)en?",
+        "anweisungen|instruktionen|befehle|regeln|vorgaben",
+    ),
+    (r"ignora\w*|dimentica\w*", "istruzioni|regole|direttive|indicazioni", "precedenti|anteriori"),
+    (r"ignora\w*|dimentica\w*", "precedenti", "istruzioni|regole|direttive"),
+    (r"игнориру\w*|забудь\w*", r"предыдущ\w+|прежн\w+|прошл\w+|системн\w+", r"инструкци\w+|указани\w+|правил\w*"),
+)
+_WITHOUT_SPACES: tuple[str, ...] = (
+    "(?:忽略|无视|無視|忘记|忘記|不要理会|绕过|丢弃)[^。.]{0,12}(?:指令|指示|说明|說明|提示词|提示|规则|規則|命令)",
+    "(?:以前|前|上記|これまで|すべて|全て|先ほど)の?[^。.]{0,8}(?:指示|命令|プロンプト|ルール)[^。.]{0,4}(?:無視|忘れ)",
+    "(?:이전|앞선|모든|위의)[^.]{0,10}(?:지시|명령|지침|프롬프트)[^.]{0,8}(?:무시|잊)",
+    "تجاهل[^.]{0,24}(?:التعليمات|الأوامر|الإرشادات)",
+)
+
+
+def _catalog() -> tuple[Phrase, ...]:
+    phrases: list[Phrase] = []
+    for rows, verb_first in ((_VERB_FIRST, True), (_NOUN_FIRST, False)):
+        for family, confidence, text in rows:
+            threat = Threat.EXFILTRATION if family == EXFILTRATION else Threat.PROMPT_INJECTION
+            phrases.append(Phrase(family, compile_phrase(text, _WORDS), confidence, threat, names_own_act=verb_first))
+    for verb, noun, which in _ELSEWHERE:
+        pattern = rf"\b(?:{verb}) (?:[^ .]+ ){{0,4}}(?:{noun}) (?:[^ .]+ )?(?:{which})\b"
+        phrases.append(Phrase(OVERRIDE, re.compile(pattern), 0.85, stemmed=False))
+    phrases.extend(Phrase(OVERRIDE, re.compile(pattern), 0.85, stemmed=False) for pattern in _WITHOUT_SPACES)
+    return tuple(phrases)
+
+
+PHRASES = _catalog()
+
+
+class PhraseInjection:
+    """At most one signal for each family of phrases and item."""
+
+    rule = Rule(id="phrase.injection", title="Instructions to the model that override, leak or exfiltrate")
+
+    def inspect(self, item: ItemView, registry: RegistryView) -> tuple[Hit, ...]:
+        """Match every text of the item."""
+        return tuple(self._hit(match) for match in match_phrases(item, PHRASES))
+
+    def _hit(self, match: Match) -> Hit:
+        hard = match.confidence >= HARD_FLOOR
+        signal = Signal(
+            check=self.rule.id,
+            tier=Tier.HARD if hard else Tier.SOFT,
+            position=match.position,
+            confidence=match.confidence if hard else SOFT_CONFIDENCE,
+            evidence=render_safe(f"{match.phrase.family}: {match.excerpt}", EVIDENCE_CHARS),
+        )
+        return Hit(signal, f"{self.rule.id}:{match.phrase.family}:{match.words}", match.phrase.threat, match.path)

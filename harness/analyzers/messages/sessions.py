@@ -1,0 +1,92 @@
+"""The state of each session while its events pass: what was asked, what was offered, how it went. All bounded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from harness.model.base import JsonObject, JsonValue
+from harness.model.recording import Anomaly, ExitEvent, FrameEvent, Phase
+from harness.model.surface import Era
+
+#: More requests than this are never open at once; the oldest is then forgotten.
+OPEN_REQUESTS = 512
+_UNREADABLE = frozenset({Anomaly.NOT_JSON, Anomaly.TOO_LONG, Anomaly.TOO_DEEP})
+_HANDSHAKES = frozenset({"initialize", "server/discover"})
+
+
+@dataclass
+class SessionState:
+    """One life of the target. `offered`: client capabilities that our last handshake declared."""
+
+    name: str
+    open: dict[int, str] = field(default_factory=dict)
+    offered: frozenset[str] = frozenset()
+    era: Era | None = None
+    answered: bool = False
+    refused: str = ""
+    lost_lists: bool = False
+    phase: str = Phase.START.value
+    exit: ExitEvent | None = None
+
+    def sent(self, message: JsonObject) -> None:
+        """Remember a request of ours."""
+        method, identifier = message.get("method"), message.get("id")
+        if not isinstance(method, str):
+            return
+        if method in _HANDSHAKES:
+            self.offered = _offered(message)
+        if isinstance(identifier, int):
+            self.open[identifier] = method
+            if len(self.open) > OPEN_REQUESTS:
+                del self.open[next(iter(self.open))]
+
+    def method_of(self, identifier: JsonValue) -> str | None:
+        """The method of the open request with this id, which is open no longer; ids as text count too."""
+        if isinstance(identifier, str) and identifier.isascii() and identifier.isdigit() and len(identifier) < 10:
+            identifier = int(identifier)
+        if isinstance(identifier, float) and identifier.is_integer():
+            identifier = int(identifier)
+        return self.open.pop(identifier, None) if isinstance(identifier, int) else None
+
+    def greeted(self, method: str, *, ok: bool) -> None:
+        """The answer to a handshake came; `ok` when it was a result."""
+        if method in _HANDSHAKES:
+            if ok:
+                self.answered = True
+                self.era = Era.STATELESS if method == "server/discover" else Era.HANDSHAKE
+            else:
+                self.refused = method
+
+    @property
+    def ended_early(self) -> bool:
+        """True when the target ended by itself and not because it was told to.
+
+        Its exit is recorded after the phase `stop` has begun, so the phase alone does not say it.
+        """
+        if self.exit is None or self.exit.ended_by != "target":
+            return False
+        return self.exit.phase != Phase.STOP or self.lost_lists or not self.answered
+
+
+def read_messages(event: FrameEvent) -> tuple[JsonObject, ...]:
+    """The messages in a frame, several for a batch; none when it can't be read (its anomalies say why)."""
+    if event.truncated or not _UNREADABLE.isdisjoint(event.anomalies):
+        return ()
+    try:
+        value = json.loads(event.raw.decode("utf-8", "replace").removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return ()
+    entries = value if isinstance(value, list) else [value]
+    return tuple(entry for entry in entries if isinstance(entry, dict))
+
+
+def _offered(message: JsonObject) -> frozenset[str]:
+    params = message.get("params")
+    if not isinstance(params, dict):
+        return frozenset()
+    meta = params.get("_meta")
+    declared = params.get("capabilities")
+    if isinstance(meta, dict) and declared is None:
+        declared = meta.get("io.modelcontextprotocol/clientCapabilities")
+    return frozenset(declared) if isinstance(declared, dict) else frozenset()

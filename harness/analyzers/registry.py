@@ -1,0 +1,29 @@
+"""The one ordered list of analyzers. Adding one is a class and a line here."""
+
+from __future__ import annotations
+
+from harness.analyzers.base import Analyzer, Rule, UnavailableAnalyzer
+from harness.analyzers.definitions.analyzer import DefinitionsAnalyzer
+from harness.analyzers.messages.analyzer import ProtocolAnalyzer
+
+ANALYZERS: tuple[Analyzer, ...] = (
+    ProtocolAnalyzer(),
+    DefinitionsAnalyzer(),
+    UnavailableAnalyzer("yara", "YARA rules over declarations and files", "the YARA library is not installed"),
+    UnavailableAnalyzer("model", "declarations judged by a language model", "no model is configured"),
+)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all analyzers, in their default order."""
+    return tuple(analyzer.name for analyzer in ANALYZERS)
+
+
+def find(name: str) -> Analyzer | None:
+    """The analyzer of that name, or None."""
+    return next((analyzer for analyzer in ANALYZERS if analyzer.name == name), None)
+
+
+def rules() -> tuple[Rule, ...]:
+    """Every rule of every analyzer, in order; ids are unique."""
+    return tuple(rule for analyzer in ANALYZERS for rule in analyzer.rules)
