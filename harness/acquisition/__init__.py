@@ -1,1 +1,6 @@
-"""Fetching a target and its closure without executing any of it."""
+"""Acquisition: from what the user typed to everything that gets installed, without executing any of it."""
+
+from harness.acquisition.dispatch import acquire
+from harness.acquisition.reference import parse_target
+
+__all__ = ["acquire", "parse_target"]

@@ -1,0 +1,118 @@
+"""Reading packages without trusting them: single members with a bound, and unpacking with limits.
+
+Refused are members that lead out of the archive, links, devices, and archives beyond the bounds on files,
+bytes and ratio. Nothing here executes, and nothing is written outside the folder given.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from harness.acquisition.limits import ARCHIVE_RATIO, METADATA_BYTES, TREE_BYTES, TREE_FILES
+from harness.model.errors import TargetError
+
+_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+def safe_member(name: str) -> PurePosixPath:
+    """The path of a member inside its archive. Raises TargetError when it leads anywhere else."""
+    path = PurePosixPath(name)
+    if "\\" in name or "\x00" in name or path.is_absolute() or ".." in path.parts or not path.parts:
+        raise TargetError(f"a member of the archive leads out of it: {name[:80]!a}")
+    return path
+
+
+def zip_names(path: Path) -> list[str]:
+    """The member names of a zip file (a wheel), bounded. Raises TargetError when it is damaged or too large."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (*_DAMAGED, OSError) as error:
+        raise TargetError(f"the package file can't be read as a zip archive: {error}") from error
+    if len(members) > TREE_FILES:
+        raise TargetError(f"the package has {len(members)} files, more than the bound of {TREE_FILES}")
+    return [member.filename for member in members]
+
+
+def read_zip_member(path: Path, name: str, limit: int = METADATA_BYTES) -> bytes | None:
+    """The content of one member of a zip file, or None when there is none of that name.
+
+    Raises TargetError when it is larger than `limit` or damaged; the declared size is not believed.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            try:
+                member = archive.getinfo(name)
+            except KeyError:
+                return None
+            with archive.open(member) as stream:
+                data = stream.read(limit + 1)
+    except (*_DAMAGED, OSError) as error:
+        raise TargetError(f"{name[:80]!a} in the package file can't be read: {error}") from error
+    if len(data) > limit:
+        raise TargetError(f"{name[:80]!a} in the package is larger than {limit} bytes")
+    return data
+
+
+def read_tar_member(path: Path, name: str, limit: int = METADATA_BYTES) -> bytes | None:
+    """The content of one regular file of a gzipped tar below its single top folder, or None without one.
+
+    Raises TargetError when it is larger than `limit`, or the archive is damaged or beyond the bounds.
+    """
+    total = 0
+    try:
+        with tarfile.open(path, "r|gz") as archive:
+            for count, member in enumerate(archive, 1):
+                total += member.size
+                _check_totals(count, total, path.stat().st_size)
+                parts = PurePosixPath(member.name).parts
+                if member.isreg() and "/".join(parts[1:]) == name:
+                    if member.size > limit:
+                        raise TargetError(f"{name[:80]!a} in the package is larger than {limit} bytes")
+                    stream = archive.extractfile(member)
+                    return stream.read(limit) if stream else None
+    except (*_DAMAGED, OSError) as error:
+        raise TargetError(f"the package file can't be read as a tar archive: {error}") from error
+    return None
+
+
+def unpack_zip(path: Path, into: Path, *, prefix: str = "") -> None:
+    """Unpack the regular files of a zip file whose names begin with `prefix` into the folder `into`.
+
+    Raises TargetError for outward names, links, special files and sizes beyond the bounds.
+    """
+    packed = path.stat().st_size
+    total = 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            for count, member in enumerate(members, 1):
+                kind = stat.S_IFMT(member.external_attr >> 16)
+                if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+                    raise TargetError(f"the archive holds a link or a device: {member.filename[:80]!a}")
+                name = safe_member(member.filename)
+                if member.is_dir() or not member.filename.startswith(prefix):
+                    continue
+                total += member.file_size  # zipfile reads no byte beyond the declared size
+                _check_totals(count, total, packed)
+                target = into / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(member) as source, target.open("xb") as sink:
+                    shutil.copyfileobj(source, sink, 1 << 20)
+                target.chmod(0o755 if member.external_attr >> 16 & 0o100 else 0o644)
+    except (*_DAMAGED, OSError) as error:
+        raise TargetError(f"the archive can't be unpacked: {error}") from error
+
+
+def _check_totals(count: int, total: int, packed: int) -> None:
+    if count > TREE_FILES:
+        raise TargetError(f"the archive has more than {TREE_FILES} files")
+    if total > TREE_BYTES:
+        raise TargetError(f"the archive unpacks to more than {TREE_BYTES} bytes")
+    if total > max(packed, 1 << 16) * ARCHIVE_RATIO:
+        raise TargetError(f"the archive unpacks to more than {ARCHIVE_RATIO} times its size")

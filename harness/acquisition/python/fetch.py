@@ -1,0 +1,107 @@
+"""Fetching locked wheels as plain files, and reading the little of them that acquisition needs."""
+
+from __future__ import annotations
+
+import configparser
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from harness.acquisition.archive import read_zip_member, zip_names
+from harness.acquisition.python.resolve import LockedWheel
+from harness.acquisition.python.settings import IndexSettings
+from harness.acquisition.store import Store
+from harness.acquisition.tools import run_tool, summary
+from harness.model.base import Record
+from harness.model.errors import RegistryError
+from harness.model.target import Artifact
+
+
+class WheelFacts(Record):
+    """What a wheel says about starting it: console scripts by name, and the modules that run with `-m`."""
+
+    scripts: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+async def fetch_wheels(
+    store: Store, settings: IndexSettings, wheels: Sequence[LockedWheel], python: str
+) -> tuple[Artifact, ...]:
+    """Bring the wheels into the store and describe them. What is stored already is not fetched again.
+
+    pip fetches them by address and SHA-256 with `--no-deps`: it reads no dependency and builds nothing.
+    Raises RegistryError when a file can't be fetched, or is not the one that was locked.
+    """
+    missing = [wheel for wheel in wheels if store.linked("sha256", wheel.sha256) is None]
+    if missing:
+        with store.work() as work:
+            lines = [f"{wheel.name} @ {wheel.url.split('#')[0]} --hash=sha256:{wheel.sha256}" for wheel in missing]
+            (work / "requirements.txt").write_text("\n".join(lines) + "\n")
+            arguments = [sys.executable, "-I", "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-index"]
+            arguments += ["--no-deps", "--require-hashes", "--only-binary", ":all:", "--dest", str(work / "wheels")]
+            arguments += ["--requirement", str(work / "requirements.txt"), *_platform_arguments(missing, python)]
+            result = await run_tool(arguments, environment=settings.pip_environment(), cwd=work)
+            if result.code != 0:
+                raise RegistryError(
+                    f"a package file could not be fetched: {summary(result.error)}",
+                    remedy="check the network, and proxy and certificates in pip's configuration",
+                )
+            for wheel in missing:
+                path = work / "wheels" / wheel.filename
+                if not path.is_file():
+                    raise RegistryError(f"the index did not deliver {wheel.filename}")
+                sha256, size = store.add(path)
+                if sha256 != wheel.sha256:
+                    raise RegistryError(f"the index delivered another {wheel.filename} than it announced")
+                store.link("sha256", sha256, sha256, size)
+    return tuple(_artifact(store, wheel) for wheel in wheels)
+
+
+def wheel_facts(path: Path, filename: str) -> WheelFacts:
+    """Read the console scripts and runnable packages of a stored wheel. Raises TargetError for a damaged one."""
+    names = zip_names(path)
+    package, version, _, _ = parse_wheel_filename(filename)
+    scripts: list[str] = []
+    for name in names:
+        folder, _, member = name.partition("/")
+        if member == "entry_points.txt" and _belongs(folder, package):
+            scripts = _console_scripts(read_zip_member(path, name) or b"")
+    del version
+    modules = [name.removesuffix("/__main__.py").replace("/", ".") for name in names if name.endswith("/__main__.py")]
+    return WheelFacts(scripts=tuple(scripts), modules=tuple(sorted(modules, key=lambda m: (m.count("."), m))))
+
+
+def _artifact(store: Store, wheel: LockedWheel) -> Artifact:
+    found = store.linked("sha256", wheel.sha256)
+    assert found is not None
+    return Artifact(name=wheel.name, version=wheel.version, filename=wheel.filename, sha256=wheel.sha256, size=found[1])
+
+
+def _platform_arguments(wheels: Sequence[LockedWheel], python: str) -> list[str]:
+    """Tell pip to take the very wheels that were locked, whatever this machine is."""
+    abis, platforms = {"none", "abi3"}, set()
+    for wheel in wheels:
+        for tag in parse_wheel_filename(wheel.filename)[3]:
+            abis.add(tag.abi)
+            platforms.add(tag.platform)
+    arguments = ["--implementation", "cp", "--python-version", python]
+    arguments += [word for abi in sorted(abis) for word in ("--abi", abi)]
+    return arguments + [word for platform in sorted(platforms) for word in ("--platform", platform)]
+
+
+def _belongs(folder: str, package: str) -> bool:
+    stem = folder.removesuffix(".dist-info")
+    return stem != folder and canonicalize_name(stem.split("-")[0]) == package
+
+
+def _console_scripts(data: bytes) -> list[str]:
+    parser = configparser.RawConfigParser(delimiters=("=",), strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(data.decode("utf-8", "replace"))
+        names = parser.options("console_scripts")
+    except configparser.Error:
+        return []
+    return [name for name in names if name and "/" not in name and "\x00" not in name and name not in (".", "..")]

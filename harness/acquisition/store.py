@@ -1,0 +1,153 @@
+"""The cache on disk: fetched files by content, remembered resolutions, and locks.
+
+Everything appears by an atomic rename, so a reader sees a whole file or none. Layout below the cache folder:
+`files/ab/<sha256>` (content), `links/<algorithm>-<hex>` (a registry's own digest to size and SHA-256),
+`resolutions/<key>.json`, `locks/`, `work/` (temporary, one folder a use), and the tools' own folders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Literal
+
+import anyio
+
+from harness.acquisition.limits import FILE_BYTES, RESOLUTION_SECONDS
+from harness.model.base import JsonObject
+from harness.model.errors import HarnessError
+
+
+class Store:
+    """The cache below `root`; folders are made when first needed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def folder(self, name: str) -> Path:
+        """A folder of the cache, made if missing, readable by its owner only."""
+        path = self.root / name
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+
+    @contextmanager
+    def work(self) -> Iterator[Path]:
+        """A new temporary folder on the cache's file system, removed at exit."""
+        with tempfile.TemporaryDirectory(dir=self.folder("work"), ignore_cleanup_errors=True) as path:
+            yield Path(path)
+
+    def path(self, sha256: str) -> Path:
+        """Where the file with this digest lies, or would lie."""
+        return self.root / "files" / sha256[:2] / sha256
+
+    def add(self, source: Path, how: Literal["move", "link", "copy"] = "move") -> tuple[str, int]:
+        """Take the file `source` in and return its SHA-256 and size.
+
+        "link" shares the content with a file of another tool's cache, which must never be written in place;
+        "copy" is for files of the user.
+
+        Raises HarnessError when it is larger than the bound for one file.
+        """
+        size = source.stat().st_size
+        if size > FILE_BYTES:
+            raise HarnessError(f"{source.name} has {size} bytes, more than the bound of {FILE_BYTES} for one file")
+        sha256 = _digest(source)
+        target = self.path(sha256)
+        if self.has(sha256, size):
+            return sha256, size
+        with self.work() as work:
+            staged = work / "file"
+            if how == "move":
+                source.replace(staged)
+            elif how == "copy" or not _linked(source, staged):
+                shutil.copyfile(source, staged)
+                sha256, size = _digest(staged), staged.stat().st_size  # the user may have written meanwhile
+                target = self.path(sha256)
+            staged.chmod(0o600)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            staged.replace(target)
+        return sha256, size
+
+    def add_bytes(self, data: bytes) -> tuple[str, int]:
+        """Take `data` in as a file; returns its SHA-256 and size."""
+        with self.work() as work:
+            source = work / "data"
+            source.write_bytes(data)
+            return self.add(source)
+
+    def link(self, algorithm: str, digest: str, sha256: str, size: int) -> None:
+        """Remember that the content with a registry's `digest` (hex) is the stored file `sha256`."""
+        self._write(self.folder("links") / f"{algorithm}-{digest}", f"{sha256} {size}")
+
+    def linked(self, algorithm: str, digest: str) -> tuple[str, int] | None:
+        """SHA-256 and size of the stored content with a registry's `digest`, or None when it is not stored."""
+        try:
+            sha256, size = (self.root / "links" / f"{algorithm}-{digest}").read_text().split()
+        except (OSError, ValueError):
+            return None
+        return (sha256, int(size)) if self.has(sha256, int(size)) else None
+
+    def has(self, sha256: str, size: int) -> bool:
+        """Is this content stored, whole? (Content is checked when it came in, and again by the installer.)"""
+        try:
+            return self.path(sha256).stat().st_size == size
+        except OSError:
+            return False
+
+    def remember(self, key: str, value: JsonObject) -> None:
+        """Keep a resolution under `key` (hex)."""
+        path = self.folder("resolutions") / f"{key}.json"
+        self._write(path, json.dumps({"at": time.time(), "value": value}))
+
+    def recall(self, key: str) -> tuple[float, JsonObject] | None:
+        """A resolution and its age in seconds; None when there is none, or it is too old or damaged."""
+        try:
+            data = json.loads((self.root / "resolutions" / f"{key}.json").read_bytes())
+            age = time.time() - float(data["at"])
+            value = data["value"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return (age, value) if isinstance(value, dict) and 0 <= age < RESOLUTION_SECONDS else None
+
+    @asynccontextmanager
+    async def lock(self, name: str) -> AsyncIterator[None]:
+        """Hold the cache's lock `name` against other processes; waiting is cancellable."""
+        from filelock import FileLock, Timeout  # here: a cache hit takes no lock and pays no import
+
+        lock = FileLock(self.folder("locks") / f"{name}.lock", thread_local=False)
+        while True:
+            try:
+                lock.acquire(blocking=False)
+                break
+            except Timeout:
+                await anyio.sleep(0.05)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _write(self, path: Path, text: str) -> None:
+        with self.work() as work:
+            staged = work / path.name
+            staged.write_text(text)
+            os.replace(staged, path)  # noqa: PTH105
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _linked(source: Path, target: Path) -> bool:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        return False
+    return True
