@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE  # noqa: TID251 - only the constant; processes are started through anyio
 from typing import NamedTuple
@@ -92,10 +93,9 @@ async def run_tool(
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(_collect, process.stdout, output, TOOL_OUTPUT_BYTES)
                     tasks.start_soon(_collect, process.stderr, errors, TOOL_ERROR_BYTES)
-                    try:
+                    # A tool that ends without reading tells why by its exit code.
+                    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
                         await process.stdin.send(stdin)
-                    except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
-                        pass  # it ended without reading: its exit code tells
                     await process.stdin.aclose()
                 code = await process.wait()
     except TimeoutError:

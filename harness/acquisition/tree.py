@@ -32,7 +32,7 @@ class TreeFile(Record):
 
 
 class SourceTree(Record):
-    """A tree as read. `name`: the folder's or file's own name. `passed_over`: paths that are neither file nor folder."""
+    """A tree as read. `name`: the folder's or file's own name. `passed_over`: what is neither file nor folder."""
 
     name: str
     files: tuple[TreeFile, ...]

@@ -67,10 +67,10 @@ def _config_files() -> list[Path]:
 
     The global file lies below npm's prefix, which depends on how npm was installed: the usual places are tried.
     """
-    prefixes = [os.environ.get("PREFIX"), os.environ.get("npm_config_prefix"), "/usr/local", "/usr"]
+    given = {name.lower(): value for name, value in os.environ.items() if name.lower().startswith("npm_config_")}
+    prefixes = [os.environ.get("PREFIX"), given.get("npm_config_prefix"), "/usr/local", "/usr"]
     globals_ = [Path(prefix) / "etc" / "npmrc" for prefix in reversed(prefixes) if prefix]
-    named = os.environ.get("NPM_CONFIG_GLOBALCONFIG") or os.environ.get("npm_config_globalconfig")
-    user = os.environ.get("NPM_CONFIG_USERCONFIG") or os.environ.get("npm_config_userconfig")
+    named, user = given.get("npm_config_globalconfig"), given.get("npm_config_userconfig")
     return [
         Path("/etc/npmrc"),
         *([Path(named)] if named else globals_),
