@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from harness.model.base import JsonValue
 from harness.model.recording import Anomaly
+from harness.protocol.messages import Response
 
 
 class CloseReason(StrEnum):
@@ -78,3 +79,19 @@ def describe(outcome: Outcome) -> str:
             return str(outcome.reason)
         case Answer():
             return "answered"
+
+
+def outcome_of(response: Response, anomalies: tuple[Anomaly, ...], frame: int, size: int) -> Outcome:
+    """The outcome that a received response is, `frame` and `size` being those of its line."""
+    if not response.whole:
+        return Unreadable(anomalies, frame)
+    if not response.failed:
+        return Answer(response.result, frame, size)
+    error = response.error if isinstance(response.error, dict) else {}
+    code, message = error.get("code"), error.get("message")
+    return RpcError(
+        code=code if type(code) is int else None,
+        message=message if isinstance(message, str) else "",
+        data=error.get("data"),
+        frame=frame,
+    )

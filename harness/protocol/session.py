@@ -6,13 +6,10 @@ server that stops reading its stdin, floods its stdout or closes either of them 
 
 from __future__ import annotations
 
-import base64
-import codecs
 import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal
 
 import anyio
 import anyio.abc
@@ -26,15 +23,15 @@ from harness.model.recording import (
     DeadlineEvent,
     Direction,
     EventSink,
-    FrameEvent,
     LimitEvent,
     NoteEvent,
     Phase,
     ServerRequestEvent,
 )
+from harness.protocol.frames import frame_event
 from harness.protocol.framing import Line, LineFramer
 from harness.protocol.messages import Message, Notification, Request, Response, interpret
-from harness.protocol.outcomes import Answer, Closed, CloseReason, Outcome, RpcError, TimedOut, Unreadable
+from harness.protocol.outcomes import Closed, CloseReason, Outcome, TimedOut, Unreadable, outcome_of
 from harness.protocol.server_requests import answer
 
 #: A server whose stdin is gone is usually dying: how long its last words are waited for.
@@ -67,17 +64,19 @@ async def raw_session(
     """
     session = RawSession(stdin, stdout, sink, limits=limits, name=name, phase=phase)
     failure: Exception | None = None
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(session._read)
-        tasks.start_soon(session._answer)
-        try:
-            yield session
-        except ExceptionGroup as group:  # of a task group in the body; the first to fail ended the others
-            failure = group.exceptions[0]
-        except Exception as error:  # carried out of the group, which would wrap it
-            failure = error
-        tasks.cancel_scope.cancel()
-    session._settle()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session._read)
+            tasks.start_soon(session._answer)
+            try:
+                yield session
+            except ExceptionGroup as group:  # of a task group in the body; the first to fail ended the others
+                failure = group.exceptions[0]
+            except Exception as error:  # carried out of the group, which would wrap it
+                failure = error
+            tasks.cancel_scope.cancel()
+    finally:
+        session._settle()
     if failure is not None:
         raise failure
 
@@ -285,7 +284,7 @@ class RawSession:
         noticed = tuple(anomalies)
         frame = self._record(Direction.RECEIVED, line.raw, line.size, noticed)
         for pending, response in matched:
-            pending.resolve(_outcome(response, noticed, frame, line.size))
+            pending.resolve(outcome_of(response, noticed, frame, line.size))
         if not line.parsed and (hit := self._named_in(line)) is not None:
             hit.resolve(Unreadable(noticed, frame))
         for message in messages:
@@ -356,48 +355,3 @@ class RawSession:
                 direction, raw, size, anomalies, phase=self.phase, session=self.name, keep=self._limits.frame_keep_bytes
             )
         )
-
-
-def frame_event(
-    direction: Direction,
-    raw: bytes,
-    size: int,
-    anomalies: tuple[Anomaly, ...],
-    *,
-    phase: str,
-    session: str,
-    keep: int,
-) -> FrameEvent:
-    """The event of one line of `size` bytes of which `raw` was kept; at most `keep` bytes go into it."""
-    kept = raw[:keep]
-    encoding: Literal["utf-8", "base64"] = "utf-8"
-    try:
-        # A cut may go through a character: its first bytes are left out.
-        data = codecs.getincrementaldecoder("utf-8")().decode(kept, final=size <= keep)
-    except UnicodeDecodeError:
-        data, encoding = base64.b64encode(kept).decode("ascii"), "base64"
-    return FrameEvent(
-        phase=phase,
-        session=session,
-        direction=direction,
-        data=data,
-        encoding=encoding,
-        size=size,
-        truncated=size > len(kept),
-        anomalies=anomalies,
-    )
-
-
-def _outcome(response: Response, anomalies: tuple[Anomaly, ...], frame: int, size: int) -> Outcome:
-    if not response.whole:
-        return Unreadable(anomalies, frame)
-    if not response.failed:
-        return Answer(response.result, frame, size)
-    error = response.error if isinstance(response.error, dict) else {}
-    code, message = error.get("code"), error.get("message")
-    return RpcError(
-        code=code if type(code) is int else None,
-        message=message if isinstance(message, str) else "",
-        data=error.get("data"),
-        frame=frame,
-    )

@@ -21,13 +21,13 @@ from harness.model.options import Limits
 from harness.model.recording import Direction, EventSink, LimitEvent, Phase, StockClientEvent
 from harness.model.surface import Era
 from harness.protocol.era import STATELESS_REVISION
+from harness.protocol.frames import frame_event
 from harness.protocol.framing import Line, LineFramer
-from harness.protocol.session import frame_event
 
 SESSION = "stock-client"
 
-#: How much longer than the SDK's own deadline the child may take until it is killed.
-KILL_MARGIN_SECONDS = 2.0
+#: How much longer than the SDK's own deadline the child may take until it is killed; loading the SDK is in it.
+KILL_MARGIN_SECONDS = 5.0
 
 #: Address space of the child. Python with the SDK takes about 300 MB of it, 65 MB of memory.
 MEMORY_BYTES = 768 << 20

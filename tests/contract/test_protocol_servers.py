@@ -208,7 +208,8 @@ async def test_the_twin_of_a_faulty_list_is_silent(mode: str) -> None:
     assert surface.of(ItemKind.PROMPT) == ()
 
 
-async def test_a_list_that_is_served_without_being_declared_is_read_and_said() -> None:
+async def test_a_list_that_is_served_without_being_declared_is_read_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "UNDECLARED_SECONDS", 20)
     surface, _, _ = await look_at("faulty_lists.py", "hidden-list")
     assert [item.name for item in surface.of(ItemKind.PROMPT)] == ["hidden"]
     [prompts] = [outcome for outcome in surface.lists if outcome.kind is ItemKind.PROMPT]

@@ -84,7 +84,7 @@ async def test_a_silent_server_costs_the_timeout_and_no_more() -> None:
 
 
 async def test_a_flood_ends_with_the_child() -> None:
-    event = await tried("faulty_lives.py", "request-flood", timeout=3)
+    event = await tried("faulty_lives.py", "request-flood", timeout=1)
     assert event.works is False
 
 

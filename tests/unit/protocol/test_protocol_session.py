@@ -14,8 +14,9 @@ from scripted import Ledger, ScriptedServer, conversation, echo, reply
 from harness.model.errors import EngineError
 from harness.model.options import Limits
 from harness.model.recording import Anomaly, Direction
+from harness.protocol.frames import frame_event
 from harness.protocol.outcomes import Answer, Closed, CloseReason, RpcError, TimedOut, Unreadable
-from harness.protocol.session import frame_event, raw_session
+from harness.protocol.session import raw_session
 
 pytestmark = pytest.mark.anyio
 
@@ -233,6 +234,13 @@ async def test_an_engine_that_breaks_is_raised_bare() -> None:
         async with raw_session(server, server, Ledger(), limits=Limits()) as session:
             await session.request("a", timeout=5)
     await server.aclose()
+
+
+async def test_a_session_that_is_cancelled_leaves_nothing_open() -> None:
+    with anyio.move_on_after(SOON) as scope:
+        async with conversation(lambda _: None) as (session, _, _):
+            await session.request("a", timeout=60)
+    assert scope.cancelled_caught
 
 
 async def test_what_the_body_raises_comes_out_unwrapped() -> None:
