@@ -33,8 +33,11 @@ STRIPPED = (
 
 
 def finish_script(spec: ImageSpec) -> str:
-    """A shell script that takes the root directory as `$1` and strips it; in target images it adds the user too."""
-    lines = ["set -e", *(f'rm -rf "$1"/{path}' for path in STRIPPED)]
+    """A shell script that takes the root directory as `$1` and strips it; in target images it adds the user too.
+
+    Without that argument it does nothing: it may run as root on the machine itself.
+    """
+    lines = ["set -e", ': "${1:?}"', *(f'rm -rf "$1"/{path}' for path in STRIPPED)]
     if spec.target:
         lines += [
             f'printf "%s\\n" {shlex.quote(entry)} >> "$1"/etc/{file}'

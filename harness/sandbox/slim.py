@@ -48,10 +48,12 @@ async def pull(engine: Engine, reference: str, progress: Callable[[str], None]) 
     """Pull an image. Raises EngineError when that fails or takes longer than PULL_SECONDS."""
     progress(f"pulling {reference}")
     remedy = "unset HARNESS_IMAGE_SOURCE to make the images from distribution packages"
-    repository, _, tag = reference.partition(":")
+    repository, _, tag = reference.rpartition(":")
     try:
         with anyio.fail_after(PULL_SECONDS):
             await engine.ask(engine.api.pull, repository, tag)
+        if not await present(engine, reference):  # what goes wrong late is only told in the progress
+            raise EngineError("the download did not end well")
     except (EngineError, TimeoutError) as error:
         raise EngineError(f"{reference} can't be pulled: {str(error) or 'no answer in time'}", remedy=remedy) from error
 
@@ -121,7 +123,7 @@ def _kit(spec: ImageSpec, environ: Mapping[str, str]) -> bytes:
         apt.append("-oAcquire::https::CaInfo=/root/ca.pem")
     packages = " ".join(shlex.quote(name) for name in spec.packages)
     script += [f"{shlex.join(apt)} update", f"{shlex.join(apt)} install -y --no-install-recommends {packages}"]
-    script.append("sh /root/finish.sh ''")
+    script.append("sh /root/finish.sh /")
     script.append("rm -f /root/build.sh /root/finish.sh /root/ca.pem")
     files["root/build.sh"] = ("\n".join(script) + "\n").encode()
     files["root/finish.sh"] = finish_script(spec).encode()
