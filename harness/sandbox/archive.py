@@ -14,12 +14,11 @@ CHUNK_BYTES = 1 << 20
 
 
 def input_archive(files: Iterable[InputFile]) -> Iterator[bytes]:
-    """Yield a tar of `files` and their folders, all owned by the sandbox's user, the root folder included.
+    """Yield a tar of `files` and their folders, all owned by the sandbox's user.
 
     Blocking: reads the files. Raises `HarnessError` for a destination that leaves the folder, or a file that can't
     be read or changes meanwhile.
     """
-    yield _folder(PurePosixPath("."))
     made: set[PurePosixPath] = set()
     for file in files:
         path = PurePosixPath(file.destination)

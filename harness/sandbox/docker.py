@@ -41,7 +41,6 @@ from harness.sandbox.warden import create_warden, whole_seconds
 ImageResolver: TypeAlias = Callable[[str], Awaitable[ImageFact]]
 
 WARDEN_IMAGE = "warden"
-VOLUME_SECONDS = 10.0
 
 
 class DockerSandbox:
@@ -71,7 +70,7 @@ class DockerSandbox:
         image, warden_image = await self._image(spec.image), await self._image(WARDEN_IMAGE)
         seed = seed_bytes(spec.seed)
         if spec.volume is not None:
-            await use_volume(shop, spec.volume, VOLUME_SECONDS)
+            await use_volume(shop, spec.volume)
         watch = warden_config(
             image=warden_image.id,
             deadline_seconds=whole_seconds(spec.deadline_seconds),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import docker.errors
 import requests.exceptions as http_errors  # noqa: TID251 - only to name what the SDK raises
@@ -130,6 +132,8 @@ class Engine:
                 partial(function, *args, **kwargs), abandon_on_cancel=abandon, limiter=limiter
             )
         except (DockerException, http_errors.RequestException, OSError) as error:
+            # A call that failed while we were being cancelled most likely failed because of it.
+            await anyio.lowlevel.checkpoint_if_cancelled()
             raise translate(error, self.host) from error
 
 
@@ -156,6 +160,11 @@ def _connect(host: str) -> APIClient:
         raise EngineError(
             "an engine behind TLS can't be used", remedy="use its unix socket and unset DOCKER_TLS_VERIFY"
         )
+    if host.startswith("unix://"):
+        # Tried with a socket of our own first: the SDK forgets to close its one when nobody listens.
+        with socket.socket(socket.AF_UNIX) as trial:
+            trial.settimeout(CONNECT_SECONDS)
+            trial.connect(host.removeprefix("unix://"))
     client = APIClient(base_url=host, version="auto", timeout=CONNECT_SECONDS, max_pool_size=CALL_THREADS)
     client.timeout = CALL_SECONDS
     return client
@@ -184,7 +193,10 @@ def translate(error: BaseException, host: str) -> EngineError:
         return EngineTimeout(
             f"the Docker engine at {host} did not answer in time", remedy="look at its log, or start it again"
         )
-    if any(isinstance(cause, (http_errors.ConnectionError, ConnectionError)) for cause in causes):
+    if any(
+        isinstance(cause, (http_errors.ConnectionError, http_errors.ChunkedEncodingError, ConnectionError))
+        for cause in causes
+    ):
         return EngineError(f"the Docker engine at {host} went away", remedy="start it again and repeat the run")
     text = " ".join(str(error).split())[:400]
     if isinstance(error, docker.errors.TLSParameterError | docker.errors.InvalidVersion | DockerException):

@@ -83,7 +83,8 @@ def gated_config(
             "Source": mount.volume,
             "Target": mount.path,
             "ReadOnly": mount.read_only,
-            "VolumeOptions": {"NoCopy": True},
+            # A fresh volume takes the ownership of the image's folder, which is the sandbox user's.
+            "VolumeOptions": {"NoCopy": mount.read_only},
         }
         for mount in mounts
     ]

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import anyio.abc
@@ -30,8 +31,9 @@ from harness.sandbox.hardening import (
     gated_config,
     warden_config,
 )
-from harness.sandbox.lease import HeldLock, StateDirectory, lock
+from harness.sandbox.lease import StateDirectory, try_lock
 from harness.sandbox.reaper import reap
+from harness.sandbox.streams import ContainerStreams
 from harness.sandbox.volumes import (
     HeldVolumes,
     Seal,
@@ -49,6 +51,10 @@ from harness.sandbox.warden import Warden, create_warden, whole_seconds
 #: How much of a step's output is kept, from its end.
 OUTPUT_BYTES = 16 << 10
 STDERR_BYTES = 1 << 20
+POLL_SECONDS = 0.05
+#: How long what a step printed last may take to arrive.
+DRAIN_SECONDS = 1.0
+AGAIN = "repeat the run"
 CLEANUP_SECONDS = 15.0
 #: The warden's deadline is a backstop to ours.
 BACKSTOP_SECONDS = 5.0
@@ -95,15 +101,20 @@ async def install(
     began = time.monotonic()
     volume = volume_name(plan, image, shop.state.owner)
     while True:
-        if sealed := await _find_sealed(shop, volume, timeout):
+        if sealed := await _find_sealed(shop, volume):
             return InstalledTarget(
                 volume=volume, image=image, steps=sealed.steps, cached=True, seconds=time.monotonic() - began
             )
-        held = await _lock(shop, volume, timeout, shared=False)
+        held = await anyio.to_thread.run_sync(try_lock, shop.state.volume_lock(volume))
+        if held is None:
+            if time.monotonic() - began > timeout:
+                raise EngineError("another run has been installing the same target for too long", remedy=AGAIN)
+            await anyio.sleep(POLL_SECONDS)
+            continue
         keep = False
         try:
             if await read_seal(shop.engine, shop.state, volume) is not None:
-                continue  # another run finished it while we waited
+                continue  # another run finished it since we looked
             made = await _make(shop, plan, image, warden_image, volume, timeout, limits)
             if isinstance(made, InstallFailed):
                 return made
@@ -118,18 +129,19 @@ async def install(
         return made
 
 
-async def use_volume(shop: Workshop, volume: str, timeout: float) -> None:
+async def use_volume(shop: Workshop, volume: str) -> None:
     """Make sure that a volume is sealed and stays while the sandbox is open. Raises `EngineError`."""
-    if volume in shop.volumes:
-        return
-    if await _find_sealed(shop, volume, timeout) is None:
-        raise EngineError(f"the installed target {volume} is gone", remedy="repeat the run; it will be installed anew")
+    if volume not in shop.volumes and await _find_sealed(shop, volume) is None:
+        raise EngineError(f"the installed target {volume} is gone", remedy=AGAIN)
 
 
-async def _find_sealed(shop: Workshop, volume: str, timeout: float) -> Seal | None:
+async def _find_sealed(shop: Workshop, volume: str) -> Seal | None:
+    """The seal of a volume, with a shared lock on it from now on; None when it isn't sealed or is being removed."""
     if await read_seal(shop.engine, shop.state, volume) is None:
         return None
-    held = await _lock(shop, volume, timeout, shared=True)
+    held = await anyio.to_thread.run_sync(partial(try_lock, shop.state.volume_lock(volume), shared=True))
+    if held is None:
+        return None
     keep = False
     try:
         seal = await read_seal(shop.engine, shop.state, volume)  # nobody can remove it from here on
@@ -141,13 +153,6 @@ async def _find_sealed(shop: Workshop, volume: str, timeout: float) -> Seal | No
     finally:
         if not keep:
             held.release()
-
-
-async def _lock(shop: Workshop, volume: str, timeout: float, *, shared: bool) -> HeldLock:
-    held = await lock(shop.state.volume_lock(volume), shared=shared, seconds=timeout)
-    if held is None:
-        raise EngineError("another run has been installing the same target for too long", remedy="try again later")
-    return held
 
 
 async def _make(
@@ -210,7 +215,6 @@ async def _run_steps(
     path = await engine.image_path(image.id)
 
     async def fill(container: str) -> None:
-        await engine.call(engine.api.put_archive, container, APP, input_archive(()))
         await engine.call(engine.api.put_archive, container, INPUT, input_archive(plan.files))
 
     async with doomed(engine) as collected, background() as tasks:
@@ -268,11 +272,10 @@ async def _run_step(
             begun = True
             await container.open_gate(shop.nonce())
             await container.streams.stdin.aclose()
-            async with anyio.create_task_group() as readers:
-                readers.start_soon(tail.drain, container.streams.stdout)
-                readers.start_soon(tail.drain, container.streams.stderr)
-                code = await shop.engine.wait(container.container)
-                readers.cancel_scope.deadline = anyio.current_time() + 1.0  # what is still on its way
+            tasks.start_soon(tail.keep, container.streams)
+            code = await shop.engine.wait(container.container)
+            with anyio.move_on_after(DRAIN_SECONDS):
+                await tail.complete.wait()
     finally:
         if begun:
             steps.append(StepReport(argv=argv, code=code, output=tail.text))
@@ -286,8 +289,16 @@ class _Tail:
         self._limit = limit
         self._pieces: deque[bytes] = deque()
         self._size = 0
+        self.complete = anyio.Event()
 
-    async def drain(self, stream: anyio.abc.ByteReceiveStream) -> None:
+    async def keep(self, streams: ContainerStreams) -> None:
+        """Read both streams to their ends, then set `complete`."""
+        async with anyio.create_task_group() as readers:
+            readers.start_soon(self._drain, streams.stdout)
+            readers.start_soon(self._drain, streams.stderr)
+        self.complete.set()
+
+    async def _drain(self, stream: anyio.abc.ByteReceiveStream) -> None:
         with suppress(anyio.EndOfStream, anyio.ClosedResourceError):
             while True:
                 piece = await stream.receive()

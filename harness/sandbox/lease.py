@@ -23,8 +23,6 @@ from platformdirs import user_cache_dir
 
 from harness.model.errors import HarnessError
 
-POLL_SECONDS = 0.05
-
 
 class StateDirectory:
     """The directory of leases, volume locks and seals, made when first used.
@@ -112,15 +110,6 @@ def try_lock(path: Path, *, shared: bool = False, create: bool = True) -> HeldLo
         if _is_file(path, descriptor):
             return HeldLock(path, descriptor)
         os.close(descriptor)  # removed by its last holder while we locked it: take the new one
-
-
-async def lock(path: Path, *, shared: bool, seconds: float) -> HeldLock | None:
-    """Lock `path`, waiting at most `seconds`; None when the time is over."""
-    with anyio.move_on_after(seconds):
-        while (held := try_lock(path, shared=shared)) is None:  # noqa: ASYNC110 - the holder is another process
-            await anyio.sleep(POLL_SECONDS)
-        return held
-    return None
 
 
 class Lease:

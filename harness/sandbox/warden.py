@@ -90,6 +90,7 @@ class Warden:
                 await self._listen()
                 tasks.cancel_scope.cancel()
         finally:
+            self._streams.close()
             self._started.set()
             self._ready.set()
             self._send.close()

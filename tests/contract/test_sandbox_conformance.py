@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import threading
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -18,6 +20,7 @@ from harness.model.errors import EngineError
 from harness.model.options import Limits
 from harness.model.target import InputFile, InstallPlan
 from harness.sandbox.base import InstalledTarget, InstallFailed, LaunchSpec, Sandbox
+from harness.sandbox.engine import Engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.docker]
 
@@ -91,10 +94,12 @@ async def test_privileges_are_gone(sandbox: Sandbox) -> None:
 import json, os
 status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
 out = {key: status[key].strip() for key in ("CapEff", "CapPrm", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")}
-out |= {"ids": os.getresuid() + os.getresgid(), "groups": os.getgroups(), "first": open("/proc/1/status").read().split("Uid:")[1].split()[0]}
+out |= {"ids": os.getresuid() + os.getresgid(), "groups": os.getgroups()}
+out["first"] = open("/proc/1/status").read().split("Uid:")[1].split()[0]
 for what, action in {
     "root": lambda: open("/x", "w"), "etc": lambda: open("/etc/passwd", "a"), "app": lambda: open("/app/x", "w"),
-    "mem": lambda: open("/proc/1/mem", "rb"), "signal": lambda: os.kill(1, 9), "mknod": lambda: os.mknod("/tmp/n", 0o020666),
+    "mem": lambda: open("/proc/1/mem", "rb"), "signal": lambda: os.kill(1, 9),
+    "mknod": lambda: os.mknod("/tmp/n", 0o020666, os.makedev(1, 1)),
 }.items():
     try: action(); out[what] = "done"
     except OSError as error: out[what] = error.errno
@@ -280,7 +285,11 @@ async def test_phases_are_marked_with_any_name(sandbox: Sandbox) -> None:
 
 
 async def test_launches_side_by_side_do_not_meet(sandbox: Sandbox) -> None:
-    code = "import os, sys; name = sys.stdin.readline(); open('/tmp/' + name.strip(), 'w'); print(os.listdir('/tmp'), sys.stdin.read())"
+    code = """
+import os, sys
+open("/tmp/" + sys.stdin.readline().strip(), "w")
+print(os.listdir("/tmp"), sys.stdin.read())
+"""
     results: dict[str, bytes] = {}
 
     async def one(name: str) -> None:
@@ -310,7 +319,9 @@ async def test_cancelled_at_any_point_nothing_stays(sandbox: Sandbox, tmp_path: 
 # ---- installing ----
 
 
-def plan(tmp_path: Path, *steps: tuple[str, ...], digest: str = "d", files: dict[str, bytes] | None = None) -> InstallPlan:
+def plan(
+    tmp_path: Path, *steps: tuple[str, ...], digest: str = "d", files: dict[str, bytes] | None = None
+) -> InstallPlan:
     inputs = []
     for name, content in (files or {}).items():
         source = tmp_path / hashlib.sha256(name.encode()).hexdigest()
@@ -321,14 +332,15 @@ def plan(tmp_path: Path, *steps: tuple[str, ...], digest: str = "d", files: dict
     )
 
 
-async def test_an_install_is_sealed_and_found_again(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+async def test_an_install_is_sealed_and_found_again(sandbox: Sandbox, tmp_path: Path) -> None:
     wanted = plan(
         tmp_path,
         ("sh", "-c", "echo $COLOUR $(id -u) $(pwd) && mkdir -p /app/bin && cp deep/er/hello.sh /app/bin/hello"),
         ("python3", "-c", "import sys; print(len(open('big', 'rb').read()), sys.stdin.read()); open('/app/x', 'w')"),
-        files={"deep/er/hello.sh": b"#!/bin/sh\necho hello from /app\ntouch /app/y || echo sealed\n", "big": bytes(3 << 20)},
+        files={
+            "deep/er/hello.sh": b"#!/bin/sh\necho hello from /app\ntouch /app/y || echo sealed\n",
+            "big": bytes(3 << 20),
+        },
     )
     made = await sandbox.install(wanted, timeout=60, limits=Limits())
     assert isinstance(made, InstalledTarget), made
@@ -397,20 +409,23 @@ async def test_two_runs_that_install_the_same_install_it_once(sandbox: Sandbox, 
     assert len({m.volume for m in found}) == 1
 
 
-async def test_a_volume_made_anew_by_somebody_else_is_not_taken_for_the_sealed_one(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+async def test_a_volume_made_anew_by_somebody_else_is_not_taken_for_the_sealed_one(tmp_path: Path) -> None:
     wanted = plan(tmp_path, ("sh", "-c", "echo made > /app/x"))
-    made = await sandbox.install(wanted, timeout=60, limits=Limits())
-    assert isinstance(made, InstalledTarget)
-    await drop_volumes(tmp_path / "state")
-    async with docker_provider(tmp_path / "state") as other:
+    state = tmp_path / "state"
+    async with docker_provider(state) as first:
+        made = await first.install(wanted, timeout=60, limits=Limits())
+        assert isinstance(made, InstalledTarget)
+    await drop_volumes(state)
+    async with Engine() as engine:
+        await engine.call(engine.api.create_volume, made.volume)
+    async with docker_provider(state) as second:
         with pytest.raises(EngineError, match="is gone"):
-            async with other.launch(LaunchSpec(image="python313", volume=made.volume, argv=("true",))):
+            async with second.launch(LaunchSpec(image="python313", volume=made.volume, argv=("true",))):
                 pass
-        again = await other.install(wanted, timeout=60, limits=Limits())
+        again = await second.install(wanted, timeout=60, limits=Limits())
         assert isinstance(again, InstalledTarget)
-        assert not again.cached
+        assert (again.volume, again.cached) == (made.volume, False)
+    await drop_volumes(state)
 
 
 # ---- a broken engine ----
@@ -424,8 +439,12 @@ async def test_no_engine_is_an_engine_error(tmp_path: Path) -> None:
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[SocketProxy]:
-    with SocketProxy(tmp_path / "engine.sock", "/var/run/docker.sock") as running:
-        yield running
+    # The SDK leaves a socket to the garbage collector each time that it can't connect.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with SocketProxy(tmp_path / "engine.sock", "/var/run/docker.sock") as running:
+            yield running
+        gc.collect()
 
 
 async def test_an_engine_that_dies_under_a_run_is_an_engine_error(tmp_path: Path, proxy: SocketProxy) -> None:
