@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import anyio
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -15,6 +17,10 @@ from harness.acquisition.reference import package_launch
 from harness.model.errors import BlamedError, TargetError, UsageError
 from harness.model.options import RunOptions
 from harness.model.target import Acquired, Closure, Ecosystem, InstallPlan, TargetRef
+
+#: A release older than this gets the dependencies of its time, which is its date and some days to settle.
+_OLD = timedelta(days=183)
+_SETTLED = timedelta(days=14)
 
 
 async def acquire_pypi(world: PythonWorld, ref: TargetRef, options: RunOptions) -> Acquired:
@@ -48,6 +54,7 @@ async def acquire_pypi(world: PythonWorld, ref: TargetRef, options: RunOptions) 
     python, wheels = locked
     target = next(wheel for wheel in wheels if wheel.name == canonicalize_name(ref.name))
     notes = await _check_newest(world, target, listed, python)
+    python, wheels, dated = await _as_of_release(world, target, python, wheels, options)
     world.progress(f"fetching {len(wheels)} packages")
     artifacts = await fetch_wheels(world.store, world.settings, wheels, python)
     own = next(artifact for artifact in artifacts if artifact.name == target.name)
@@ -69,7 +76,7 @@ async def acquire_pypi(world: PythonWorld, ref: TargetRef, options: RunOptions) 
             closure_digest=closure.digest,
         ),
         entry_points=tuple(sorted(entries, key=lambda entry: chosen is not None and entry.name != chosen)),
-        notes=(f"Python {python}, {len(artifacts)} packages", *notes),
+        notes=(f"Python {python}, {len(artifacts)} packages", *notes, *dated),
     )
 
 
@@ -89,6 +96,30 @@ async def _check_newest(world: PythonWorld, target: LockedWheel, listed: list[st
     except BlamedError:
         pass
     return [f"{target.name} {newest} exists; its requirements do not fit, so {target.version} was taken"]
+
+
+async def _as_of_release(
+    world: PythonWorld,
+    target: LockedWheel,
+    python: str,
+    wheels: tuple[LockedWheel, ...],
+    options: RunOptions,
+) -> tuple[str, tuple[LockedWheel, ...], list[str]]:
+    """Resolve an old release with the dependencies of its own time, unless the operator constrains them.
+
+    Its author could not know what came later: of 100 popular servers four failed for that reason alone, and
+    dependencies as of the release date plus two weeks mended all of them (design notes on starting).
+    """
+    uploaded = target.uploaded
+    if options.constraints or uploaded is None or datetime.now(UTC) - uploaded < _OLD:
+        return python, wheels, []
+    as_of = uploaded + _SETTLED
+    try:
+        python, wheels = await world.choose([f"{target.name}=={target.version}"], options, target.name, as_of=as_of)
+    except TargetError:
+        return python, wheels, ["an old release, with the newest dependencies: those of its own time can't be had"]
+    note = f"released on {uploaded.date()}, so its dependencies are those of {as_of.date()} (--constraint changes that)"
+    return python, wheels, [note]
 
 
 async def _with_suggestions(world: PythonWorld, error: BlamedError) -> BlamedError:

@@ -11,6 +11,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
@@ -29,13 +30,14 @@ PYTHONS = {"3.13": 40, "3.11": 36}
 
 
 class LockedWheel(Record):
-    """One wheel of a closure, as the index describes it."""
+    """One wheel of a closure, as the index describes it. `uploaded`: when, where the index tells."""
 
     name: str
     version: str
     filename: str
     url: str
     sha256: str
+    uploaded: datetime | None = None
 
 
 class NoSolution(TargetError):
@@ -67,11 +69,18 @@ class Resolver:
         self._architecture = architecture
 
     async def lock(
-        self, requirements: Sequence[str], python: str, *, constraints: Sequence[str] = (), deps: bool = True
+        self,
+        requirements: Sequence[str],
+        python: str,
+        *,
+        constraints: Sequence[str] = (),
+        deps: bool = True,
+        as_of: datetime | None = None,
     ) -> tuple[LockedWheel, ...]:
         """The closure of checked `requirements` for one interpreter, sorted by name.
 
-        `requirements` and `constraints` went through `harness.acquisition.python.requirements`. Raises
+        `requirements` and `constraints` went through `harness.acquisition.python.requirements`. With `as_of`,
+        nothing that was uploaded later is considered. Raises
         UnknownPackage and UnknownVersion for what was asked for, NoSolution where another interpreter may do,
         TargetError for a refused dependency, and RegistryError.
         """
@@ -83,6 +92,7 @@ class Resolver:
             arguments += ["--python", sys.executable, "--python-version", python]
             arguments += ["--python-platform", f"{self._architecture}-manylinux_2_{PYTHONS[python]}"]
             arguments += [] if deps else ["--no-deps"]
+            arguments += [f"--exclude-newer={as_of.strftime('%Y-%m-%dT%H:%M:%SZ')}"] if as_of else []
             result = await run_tool(
                 arguments,
                 environment=self._settings.uv_environment(self._store.folder("uv")),
@@ -146,7 +156,18 @@ def _locked(package: dict[str, object], rank: dict[Tag, int], work: Path) -> Loc
         place = min((rank[tag] for tag in tags if tag in rank), default=len(rank))
         if best is None or place < best[0]:
             sha256 = str(wheel["hashes"]["sha256"])
-            best = place, LockedWheel(name=name, version=str(version), filename=filename, url=url, sha256=sha256)
+            uploaded = wheel.get("upload-time")
+            best = (
+                place,
+                LockedWheel(
+                    name=name,
+                    version=str(version),
+                    filename=filename,
+                    url=url,
+                    sha256=sha256,
+                    uploaded=uploaded if isinstance(uploaded, datetime) and uploaded.tzinfo else None,
+                ),
+            )
     if best is None or best[0] == len(rank):
         raise ValueError(f"no wheel of {package['name']} fits")
     return best[1]

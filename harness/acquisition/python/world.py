@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from harness.acquisition.python.requirements import checked_constraints
 from harness.acquisition.python.resolve import PYTHONS, LockedWheel, NoSolution, Resolver
@@ -30,7 +31,12 @@ class PythonWorld:
         self.host = Resolver(store, settings, {"arm64": "aarch64", "amd64": "x86_64"}.get(machine, machine))
 
     async def choose(
-        self, requirements: Sequence[str], options: RunOptions, what: str, candidates: Sequence[str] = ()
+        self,
+        requirements: Sequence[str],
+        options: RunOptions,
+        what: str,
+        candidates: Sequence[str] = (),
+        as_of: datetime | None = None,
     ) -> tuple[str, tuple[LockedWheel, ...]]:
         """The first interpreter that has wheels for the whole closure, and that closure.
 
@@ -40,9 +46,9 @@ class PythonWorld:
         pythons = [python_option(options.python)] if options.python else list(candidates or PYTHONS)
         first: NoSolution | None = None
         for python in pythons:
-            self.progress(f"resolving {what} for Python {python}")
+            self.progress(f"resolving {what} for Python {python}" + (f" as of {as_of.date()}" if as_of else ""))
             try:
-                return python, await self.resolver.lock(requirements, python, constraints=constraints)
+                return python, await self.resolver.lock(requirements, python, constraints=constraints, as_of=as_of)
             except NoSolution as error:
                 first = first or error
         assert first is not None
