@@ -10,12 +10,14 @@
  * Any other line is answered "refused\n". At the end of stdin, or when it is told to terminate, it kills in the same
  * way and exits 0; at the deadline it says "deadline\n", kills and exits 124.
  *
- * The namespace's init (docker-init, with --init) ends when its only child is dead, and the kernel then kills all
- * that is left, the warden included: so "killed" and the exit code may be missing, and the end of its stdout says
- * the same as "killed". An init that is the target itself can't be killed from inside; only the engine can do that.
+ * Two ways to be there. Best it comes first and the target joins it (--pid container:WARDEN): then it is the
+ * namespace's init, reaps what the target leaves behind, and its own end makes the kernel kill everything else.
+ * Or it joins the target. Then the namespace's init (docker-init, with --init) ends when its only child is dead, and
+ * the kernel kills all that is left, the warden included: so "killed" and the exit code may be missing, and the end of
+ * its stdout says the same as "killed". An init that is the target itself can't be killed from inside.
  *
  * Started anywhere else it would kill far too much, the machine's own processes even. So it refuses to run in the
- * machine's namespace, and wherever it can see its parent: a process that joined a namespace can't.
+ * machine's namespace, and wherever it can see its parent: neither an init nor a process that joined a namespace can.
  *
  * Nothing that others do can hold it up: reading and writing never block, answers that nobody reads are dropped,
  * and a line without end is thrown away.
@@ -183,6 +185,7 @@ int main(int argc, char **argv)
     long long deadline = milliseconds() + seconds * 1000LL;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN); /* as init: the kernel then reaps orphans for us, and none stays to be killed again */
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGHUP, &action, NULL);

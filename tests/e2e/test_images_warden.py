@@ -164,6 +164,47 @@ def test_the_target_cant_kill_it(images: dict[str, str]) -> None:
         assert hear(process) == "marked still"
 
 
+ORPHANS = """
+import os, time
+for _ in range(30):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            time.sleep(0.01 if _ % 2 else 300)
+        os._exit(0)
+    os.wait()
+print("orphaned", flush=True)
+time.sleep(300)
+"""
+
+
+def test_as_first_in_the_namespace_it_reaps_kills_and_lives_on(images: dict[str, str], tmp_path: Path) -> None:
+    hardened = ["--network=none", "--cap-drop=ALL", "--security-opt=no-new-privileges"]
+    command = ["docker", "run", "--rm", "-i", f"--cidfile={tmp_path / 'id'}", "--read-only", "--user=0", *hardened]
+    command += ["--cap-add=KILL", images["warden"], "300"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe) as process:
+        try:
+            inode = ready(process)
+            pid = f"--pid=container:{(tmp_path / 'id').read_text()}"
+            argv = ["docker", "run", "--rm", pid, *hardened, images["python311"], "python3", "-c", ORPHANS]
+            with subprocess.Popen(argv, stdout=pipe) as joined:
+                assert joined.stdout is not None
+                assert joined.stdout.readline() == b"orphaned\n"
+                tell(process, b"MARK start n1\n")
+                assert hear(process) == "marked n1"
+                tell(process, b"KILL\n")
+                assert hear(process) == "killed"
+                assert joined.wait(SECONDS) == 137
+            argv[-3:] = ["sh", "-c", "readlink /proc/self/ns/pid; cat /proc/[0-9]*/comm"]
+            left = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=True).stdout.split()
+            assert left == [f"pid:[{inode}]", "monitor", "sh", "cat"]
+            assert process.stdin is not None
+            process.stdin.close()
+            assert process.wait(SECONDS) == 0
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize("argument", ["", "0", "-1", "x", "5x", "99999999999"])
 def test_a_bad_deadline_is_told(images: dict[str, str], argument: str) -> None:
     command = ["docker", "run", "--rm", "--network=none", images["warden"], argument]

@@ -1,0 +1,98 @@
+"""Making several sandbox images at once: fetch wheels, make roots, compile the programs once, put all together.
+
+`harness.sandbox.images` decides what is made, holds the lock meanwhile, and gives the folders.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from docker import APIClient
+
+from harness.model.errors import HarnessError
+from harness.sandbox import slim
+from harness.sandbox.bootstrap import Progress, bootstrap
+from harness.sandbox.engine import Engine
+from harness.sandbox.image_overlay import append_overlay, changes
+from harness.sandbox.image_spec import BUILDER, ImageSpec, image_spec
+from harness.sandbox.image_wheels import fetch_wheel
+from harness.sandbox.native import compile_programs
+
+#: More roots at a time only fight for the disk and two processors.
+CONCURRENT = 2
+
+
+class Build:
+    """One build of several images: at most CONCURRENT roots at a time, the programs compiled once."""
+
+    def __init__(self, engine: Engine, source: str, cache: Path, scratch: Path, progress: Progress) -> None:
+        self._engine, self._source, self._cache, self._scratch = engine, source, cache, scratch
+        self._progress = progress
+        self._slots = anyio.CapacityLimiter(CONCURRENT)
+        self._builder_ready = anyio.Event()
+        self._compiling = anyio.Lock()
+        self._fetching = anyio.Lock()
+
+    async def make(self, specs: list[ImageSpec]) -> None:
+        """Make the images in this order; raises an exception group. Without the builder among them it must exist."""
+        if all(spec.name != BUILDER for spec in specs):
+            self._builder_ready.set()
+        async with anyio.create_task_group() as tasks:
+            for spec in specs:
+                tasks.start_soon(self._one, spec)
+
+    async def _one(self, spec: ImageSpec) -> None:
+        started = anyio.current_time()
+        wheels: dict[str, Path] = {}
+        for wheel in spec.wheels:
+            async with self._fetching:
+                self._progress(f"{spec.name}: fetching {wheel.requirement}")
+                wheels[wheel.requirement] = await fetch_wheel(wheel.requirement, self._scratch)
+        reference = await self._slim_reference(spec)
+        archive = self._scratch / f"{spec.name}.tar"
+        if reference is None and not spec.program:
+            async with self._slots:
+                archive = await bootstrap(spec, self._scratch, self._progress)
+        programs = await self._programs(spec)
+        overlay = partial(append_overlay, spec=spec, programs=programs, wheels=wheels)
+        if reference is not None:
+            async with self._slots:
+                await slim.build_on_slim(self._engine, spec, reference, overlay, self._scratch, self._progress)
+        else:
+            try:
+                await anyio.to_thread.run_sync(overlay, archive)
+            except ValueError as error:
+                raise HarnessError(f"{spec.name}: {error}", remedy="mend the image folder") from error
+            self._progress(f"{spec.name}: importing")
+            await self._engine.call(_import, self._engine.api, spec, archive)
+            await anyio.Path(archive).unlink()
+        if spec.name == BUILDER:
+            self._builder_ready.set()
+        self._progress(f"{spec.name}: ready after {anyio.current_time() - started:.0f} s")
+
+    async def _slim_reference(self, spec: ImageSpec) -> str | None:
+        if spec.program or self._source == "bootstrap":
+            return None
+        reference = slim.slim_reference(spec)
+        if await slim.present(self._engine, reference):
+            return reference
+        if self._source == "pull":
+            await slim.pull(self._engine, reference, self._progress)
+            return reference
+        return None
+
+    async def _programs(self, spec: ImageSpec) -> dict[str, bytes]:
+        if not spec.programs:
+            return {}
+        await self._builder_ready.wait()
+        async with self._compiling:
+            builder = image_spec(BUILDER).tag
+            return await compile_programs(self._engine, builder, spec.programs, self._cache)
+
+
+def _import(api: APIClient, spec: ImageSpec, archive: Path) -> None:
+    tag = spec.tag.rpartition(":")[2]
+    api.import_image_from_file(str(archive), repository=spec.repository, tag=tag, changes=changes(spec))
