@@ -49,6 +49,13 @@ async def things_left(root: Path) -> dict[str, list[str]]:
     }
 
 
+async def running(root: Path) -> list[str]:
+    """The names of those containers that run."""
+    label = {"label": f"{LABEL_OWNER}={StateDirectory(root).owner}"}
+    async with Engine() as engine:
+        return [c["Names"][0] for c in await engine.ask(engine.api.containers, filters=label)]
+
+
 async def drop_volumes(root: Path) -> None:
     """Remove all volumes of the state below `root`."""
     async with Engine() as engine:
