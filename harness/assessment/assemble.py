@@ -13,6 +13,7 @@ from harness.model.result import (
     BehaviorFacts,
     RecordingFacts,
     ScanResult,
+    ScanStatus,
     StockClientFacts,
     SurfaceFacts,
     TargetFacts,
@@ -99,6 +100,7 @@ def assemble(
 ) -> ScanResult:
     """The result, with the surface of the first look. `bundle`: the name of the recording's folder, never a path."""
     surface = surfaces[0] if surfaces else Surface()
+    incomplete = decision.status is not ScanStatus.COMPLETED
     return ScanResult(
         harness_version=manifest.harness_version,
         target=TargetFacts(
@@ -114,7 +116,7 @@ def assemble(
         verdict=decision.verdict,
         exit_code=decision.exit_code,
         headline=decision.headline,
-        reasons=decision.reasons,
+        reasons=(*manifest.problems, *decision.reasons) if incomplete else decision.reasons,
         active=ActiveFacts(level=manifest.options.active, allowed=manifest.options.allow),
         policy=policy.facts,
         findings=decision.findings,
@@ -129,8 +131,8 @@ def assemble(
             phases=summary.phases,
             events=summary.events,
         ),
-        warnings=(*decision.warnings, *manifest.problems),
-        notes=summary.notes,
+        warnings=decision.warnings if incomplete else (*decision.warnings, *manifest.problems),
+        notes=(*manifest.notes, *summary.notes),
         timing=manifest.timing,
     )
 

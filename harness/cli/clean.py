@@ -34,9 +34,8 @@ def command(cache: bool) -> None:
 async def _clean(cache: bool) -> ReapReport:
     async with Engine() as engine:
         report = await reap(engine, cache=cache)
-        _say(
-            f"{len(report.containers)} containers, {len(report.volumes)} volumes and {len(report.leases)} leases removed"
-        )
+        counts = len(report.containers), len(report.volumes), len(report.leases)
+        _say("removed: {} containers, {} volumes, {} leases".format(*counts))
         if report.living:
             _say(f"{report.living} living runs left alone")
         if cache:

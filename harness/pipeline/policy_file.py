@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.assessment.policy import PRESETS, Policy, parse_policy
+from harness.analyzers import registry
+from harness.assessment.policy import parse_policy
+from harness.assessment.policy_model import PRESETS, Policy
 from harness.model.errors import UsageError
 
 MAX_POLICY_BYTES = 1 << 20
@@ -25,6 +27,11 @@ def load_policy(text: str) -> Policy:
     if len(data) > MAX_POLICY_BYTES:
         raise UsageError(f"policy {text} is larger than 1 MiB", remedy="give a TOML policy")
     try:
-        return parse_policy(data.decode("utf-8"), name=path.name)
+        return parse_policy(
+            data.decode("utf-8"),
+            name=path.name,
+            rules=[rule.id for rule in registry.rules()],
+            analyzers=registry.names(),
+        )
     except UnicodeDecodeError as error:
         raise UsageError(f"policy {text} is not UTF-8", remedy="save it as UTF-8") from error

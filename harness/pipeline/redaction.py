@@ -26,7 +26,9 @@ class Redactor:
             level = {secret, base64.b64encode(secret.encode()).decode().rstrip("=")}
             for _ in range(3):
                 forms |= level
-                level = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in level for ascii_only in (0, 1)}
+                level = {
+                    json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in level for ascii_only in (False, True)
+                }
         self._forms = sorted(forms, key=lambda form: (-len(form), form))  # longest first: one may hold another
         self._raw = [form.encode() for form in self._forms]
 

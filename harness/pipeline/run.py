@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from harness.acquisition import parse_target
 from harness.analyzers.engine import select
-from harness.assessment.policy import Policy
+from harness.assessment.policy_model import Policy
 from harness.model.errors import UsageError
 from harness.model.options import ActiveLevel, RunOptions
 from harness.model.result import ScanResult
@@ -65,6 +65,6 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
             progress.phase("judge")
             recording = BundleRecording(folder, trust_unsealed=True, verify=False)
             executor = pool.executor(folder, trust_unsealed=True)
-            result = await judge(recording, selected, request.policy, executor, entropy.now(), live=True)
+            result = await judge(recording, selected, request.policy, executor, entropy.now().date(), timed=True)
             await bundle.seal(render_json(result, color=False, width=0))
     return result
