@@ -112,7 +112,7 @@ def run_analyzer(analyzer: Analyzer, given: AnalysisInput) -> AnalyzerResult:
         fold = analyzer.start(given.facts)
         step = "the events"
         for event in given.events:
-            step = f"a {event.kind} event"
+            step = f"event {event.kind}"
             fold.event(event)
             step = "the events"
         step = "finish"
@@ -123,8 +123,8 @@ def run_analyzer(analyzer: Analyzer, given: AnalysisInput) -> AnalyzerResult:
     except Exception as error:
         # Only the type is told: messages of exceptions quote paths of this machine and bytes of the target.
         return failed_result(analyzer.name, AnalyzerStatus.CRASHED, f"{type(error).__name__} in {step}")
-    if result.name != analyzer.name:
-        return failed_result(analyzer.name, AnalyzerStatus.CRASHED, "the result carries another name")
+    if not isinstance(result, AnalyzerResult) or result.name != analyzer.name:
+        return failed_result(analyzer.name, AnalyzerStatus.CRASHED, "the result is not its own")
     return result
 
 

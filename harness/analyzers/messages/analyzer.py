@@ -184,6 +184,8 @@ class ProtocolFold:
             self._cut_off["run"] = Skip(item="run", reason=SkipReason.LIMIT, detail="the time of the run was over")
         elif event.what != "server/discover" and event.phase != Phase.STOP:  # silence there only tells the era
             kind = rules.BLOCKED if event.blocked else rules.HANG
+            state = self._state(event)
+            state.outwaited = state.outwaited or not state.answered
             method = event.what.partition(":")[0] if "/" in event.what or event.what.isalpha() else "other"
             fact = f"{'blocked' if event.blocked else 'hang'}:{method[:40]}"
             self._book.note(kind, fact, event, f"{event.what}: no answer in {event.seconds:g} s", place=_place(event))
@@ -273,10 +275,10 @@ def _place(event: EventBase) -> str:
 
 
 def _silence(state: SessionState) -> str:
-    if state.exit is not None and state.exit.ended_by == "target":
-        return _ending(state.exit)
     if state.refused:
         return f"it answered {state.refused} with an error"
+    if state.exit is not None and state.ended_early:
+        return _ending(state.exit)
     return "no answer came"
 
 

@@ -25,6 +25,7 @@ class SessionState:
     era: Era | None = None
     answered: bool = False
     refused: str = ""
+    outwaited: bool = False
     lost_lists: bool = False
     phase: str = Phase.START.value
     exit: ExitEvent | None = None
@@ -66,7 +67,8 @@ class SessionState:
         """
         if self.exit is None or self.exit.ended_by != "target":
             return False
-        return self.exit.phase != Phase.STOP or self.lost_lists or not self.answered
+        unheard = not (self.answered or self.refused or self.outwaited)
+        return self.exit.phase != Phase.STOP or self.lost_lists or unheard
 
 
 def read_messages(event: FrameEvent) -> tuple[JsonObject, ...]:

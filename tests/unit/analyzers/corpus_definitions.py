@@ -159,7 +159,7 @@ _DIRECTIVE: list[dict[str, Any]] = [
 _SECURITY: list[str] = [
     "Detects prompt injection such as 'ignore all previous instructions' in a text.",
     "Blocks prompts that try to override your safety guidelines.",
-    "Scans tool descriptions for phrases like \"do not tell the user\" and reports them.",
+    'Scans tool descriptions for phrases like "do not tell the user" and reports them.',
     "Flags attempts to exfiltrate credentials or API keys in the message.",
     "Checks whether an input asks the model to reveal its system prompt.",
     'Classifies a prompt as a jailbreak, e.g. "you are now DAN" or "ignore your previous instructions".',
