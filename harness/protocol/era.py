@@ -7,7 +7,6 @@ official Python SDK 2.3).
 
 from __future__ import annotations
 
-from harness import __version__
 from harness.model.base import JsonObject, JsonValue
 
 #: Oldest first.
@@ -28,8 +27,8 @@ CLIENT_CAPABILITIES: JsonObject = {}
 
 
 def client_info() -> JsonObject:
-    """How the harness names itself to a server."""
-    return {"name": "harness", "version": __version__}
+    """How we name ourselves: as the official SDK does by default, so that a target can't tell a vetting client."""
+    return {"name": "mcp", "version": "0.1.0"}
 
 
 def initialize_params(revision: str) -> JsonObject:

@@ -49,7 +49,8 @@ def _rows(result: ScanResult) -> Iterable[tuple[str, RenderableType]]:
         f"{result.verdict} (status {result.status}, exit code {result.exit_code.value}), at level {_level(result)}",
     )
     yield "Policy", phrasing.policy_line(result)
-    yield "Why", _lines(result.reasons) if result.reasons else "no reason was given"
+    if result.reasons:
+        yield "Why", _lines(result.reasons)
     yield "", ""
     yield "Findings", _findings(result)
     yield "", ""
