@@ -116,7 +116,7 @@ def run_analyzer(analyzer: Analyzer, given: AnalysisInput) -> AnalyzerResult:
             fold.event(event)
             step = "the events"
         step = "finish"
-        result = fold.finish()
+        result: object = fold.finish()
     except CheckCrashed as error:
         cause = type(error.__cause__ or error).__name__
         return failed_result(analyzer.name, AnalyzerStatus.CRASHED, f"{cause} in check {error.check}")
