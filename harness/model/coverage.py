@@ -14,6 +14,10 @@ from pydantic import Field, model_validator
 from harness.model.base import Record
 
 
+#: A gap's sentence names at most this many items that share a reason.
+MAX_NAMED = 5
+
+
 class SkipReason(StrEnum):
     """Who is the cause of a skip."""
 
@@ -29,6 +33,12 @@ class Skip(Record):
     reason: SkipReason
     detail: str = ""
     count: int = Field(default=1, ge=1)
+
+
+def _named(items: list[str]) -> str:
+    """The items in order; those past the bound are counted."""
+    more = len(items) - MAX_NAMED
+    return ", ".join(items[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 class Failure(Record):
@@ -74,11 +84,14 @@ class Coverage(Record):
         """One sentence for each gap, in a stable order; empty when the coverage adds up to complete."""
         found: list[str] = []
         for subject, tally in sorted(self.subjects.items()):
+            groups: dict[tuple[SkipReason, str], list[str]] = {}
             for skip in tally.skipped:
                 if skip.reason is not SkipReason.OPERATOR:
                     number = f" ({skip.count})" if skip.count > 1 else ""
-                    why = f": {skip.detail}" if skip.detail else ""
-                    found.append(f"{subject}: {skip.item}{number} not analyzed, reason {skip.reason}{why}")
+                    groups.setdefault((skip.reason, skip.detail), []).append(f"{skip.item}{number}")
+            for (reason, detail), items in groups.items():
+                why = f": {detail}" if detail else ""
+                found.append(f"{subject}: {_named(items)} not analyzed, reason {reason}{why}")
             for failure in tally.failed:
                 why = f": {failure.detail}" if failure.detail else ""
                 found.append(f"{subject}: {failure.item} failed{why}")
