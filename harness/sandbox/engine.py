@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
@@ -33,6 +34,9 @@ DEFAULT_HOST = "unix:///var/run/docker.sock"
 CONNECT_SECONDS = 5
 #: Bound on one call. Creating and starting took 0.2 s where it was measured; a loaded machine takes longer.
 CALL_SECONDS = 60
+#: How long a call that was begun is waited for when its caller is cancelled, and how often it is looked at.
+CANCELLED_SECONDS = 10.0
+POLL_SECONDS = 0.01
 #: Worker threads for calls; waiting for containers has its own, so that many targets can't starve the engine.
 CALL_THREADS = 16
 WAIT_THREADS = 256
@@ -90,7 +94,24 @@ class Engine:
         A call that was begun is finished even when the caller is cancelled, so that what it made is known.
         Raises `EngineNotFound`, `EngineConflict` or another `EngineError`.
         """
-        return await self._threaded(self._calls, False, function, *args, **kwargs)
+        begun, done = threading.Event(), threading.Event()
+
+        def whole() -> T:
+            begun.set()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                done.set()
+
+        try:
+            return await self._threaded(self._calls, False, whole)
+        except anyio.get_cancelled_exc_class():
+            # Ctrl-C cancels the task itself, and a shielded scope does not hold that off.
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CANCELLED_SECONDS):
+                await anyio.sleep(POLL_SECONDS)
+                while begun.is_set() and not done.is_set():  # noqa: ASYNC110 - set by a thread
+                    await anyio.sleep(POLL_SECONDS)
+            raise
 
     async def ask(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Like `call`, for calls that change nothing or whose result nobody needs: cancellation abandons the thread."""

@@ -134,6 +134,8 @@ class DockerProcess:
         oom_killed = bool(state["OOMKilled"] or self._memory.oom_kills)
         if killed and not oom_killed and ended_by is None:
             oom_killed = await self._oom_event()
+            if not oom_killed and self._warden.ended.is_set():
+                ended_by = "engine"  # somebody ended the warden, and the kernel all that was in its namespace
         signal = code - 128 if 0 < code - 128 <= LAST_SIGNAL else None
         return ExitReport(
             code=None if signal else code,

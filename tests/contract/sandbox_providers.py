@@ -44,7 +44,7 @@ async def things_left(root: Path) -> dict[str, list[str]]:
         containers = await engine.ask(engine.api.containers, all=True, filters=label)
         volumes = await engine.ask(engine.api.volumes, filters=label)
     return {
-        "containers": [c["Names"][0] for c in containers],
+        "containers": [c["Names"][0].lstrip("/") for c in containers],
         "volumes": [v["Name"] for v in volumes.get("Volumes") or []],
     }
 
@@ -53,7 +53,7 @@ async def running(root: Path) -> list[str]:
     """The names of those containers that run."""
     label = {"label": f"{LABEL_OWNER}={StateDirectory(root).owner}"}
     async with Engine() as engine:
-        return [c["Names"][0] for c in await engine.ask(engine.api.containers, filters=label)]
+        return [c["Names"][0].lstrip("/") for c in await engine.ask(engine.api.containers, filters=label)]
 
 
 async def drop_volumes(root: Path) -> None:

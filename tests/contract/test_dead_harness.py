@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from asyncio.subprocess import DEVNULL
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,18 +26,20 @@ LAW_SECONDS = 10
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
 
 
-async def kill_a_run_at(point: str, state: Path) -> None:
-    """Start a run in a child, and kill -9 it when it got to `point`."""
+async def kill_a_run_at(point: str, state: Path, number: int = signal.SIGKILL) -> None:
+    """Start a run in a child, send it a signal when it got to `point`, and wait for its end."""
     program = Path(__file__).with_name("dying_run.py")
-    async with await anyio.open_process([sys.executable, str(program), str(state), point], stderr=None) as child:
+    command = [sys.executable, str(program), str(state), point]
+    async with await anyio.open_process(command, stderr=DEVNULL) as child:
         assert child.stdout is not None
         try:
             with anyio.fail_after(60):
                 assert await child.stdout.receive() == b"reached\n"
         finally:
             with suppress(ProcessLookupError):
-                os.kill(child.pid, signal.SIGKILL)
-        await child.wait()
+                os.kill(child.pid, number)
+        with anyio.fail_after(60):
+            await child.wait()
 
 
 @pytest.mark.parametrize("point", ["created", "watched", "gate", "running", "install", "launch"])
@@ -62,6 +65,14 @@ async def test_kill_minus_nine_leaves_no_process_and_the_reaper_spares_the_livin
     assert len(left["volumes"]) == (1 if point == "launch" else 0)  # a sealed install is kept
     assert [*(state / "leases").iterdir()] == [*(state / "scratch").iterdir()] == []
     await drop_volumes(state)
+
+
+@pytest.mark.parametrize("point", ["created", "watched", "gate", "running", "install"])
+async def test_ctrl_c_leaves_nothing_at_all(tmp_path: Path, point: str) -> None:
+    state = tmp_path / "state"
+    await kill_a_run_at(point, state, signal.SIGINT)
+    assert await things_left(state) == {"containers": [], "volumes": []}
+    assert [*(state / "leases").iterdir()] == [*(state / "scratch").iterdir()] == []
 
 
 async def test_an_install_that_died_is_done_again(tmp_path: Path) -> None:

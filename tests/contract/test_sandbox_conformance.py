@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from sandbox_providers import PROVIDERS, docker_provider, drop_volumes, python, read_all, run, things_left
+from sandbox_providers import PROVIDERS, docker_provider, drop_volumes, python, read_all, run, running, things_left
 from socket_proxy import SocketProxy
 
 from harness.model.errors import EngineError
@@ -306,6 +306,19 @@ async def test_an_error_in_the_body_comes_out_as_it_is_and_nothing_stays(sandbox
         async with sandbox.launch(python(STUBBORN)):
             _ = 1 / 0
     assert (await things_left(tmp_path / "state"))["containers"] == []
+
+
+async def test_a_target_does_not_outlive_its_warden(sandbox: Sandbox, tmp_path: Path) -> None:
+    async with sandbox.launch(python(STUBBORN)) as process:
+        assert await process.stdout.receive() == b"up\n"
+        (name,) = [name for name in await running(tmp_path / "state") if name.endswith("-warden")]
+        async with Engine() as engine:
+            await engine.call(engine.api.kill, name)
+        with anyio.fail_after(20):
+            report = await process.wait()
+        assert (report.signal, report.ended_by, report.oom_killed) == (9, "engine", False)
+        with pytest.raises(EngineError, match="warden is gone"):
+            await process.mark("probe", "aa")
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.02, 0.05, 0.1, 0.2, 1.0])

@@ -67,12 +67,12 @@ async def test_a_lease_is_gone_after_its_run_and_unique_while_it_lives(tmp_path:
 
 async def test_a_killed_process_loses_its_lease(tmp_path: Path) -> None:
     code = """
-import anyio, sys
+import anyio, os, sys
 from pathlib import Path
 from harness.sandbox.lease import *
 async def main():
     async with hold_lease(StateDirectory(Path(sys.argv[1])), "run"):
-        print("held", flush=True)
+        os.write(1, b"held\n")
         await anyio.sleep_forever()
 anyio.run(main)
 """
