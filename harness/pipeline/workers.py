@@ -29,10 +29,18 @@ MAX_RESULT_BYTES = 64 << 20
 START_SECONDS = 10.0
 
 
-class WorkerPool:
-    """At most `jobs` children at a time. `executor` gives what `analyzers.engine.run_selected` wants."""
+#: -I: neither the working directory nor the environment may add modules.
+COMMAND = (sys.executable, "-I", "-m", "harness.pipeline.worker")
 
-    def __init__(self, jobs: int, limits: Limits) -> None:
+
+class WorkerPool:
+    """At most `jobs` children at a time. `executor` gives what `analyzers.engine.run_selected` wants.
+
+    `command` starts a child (another one in tests, to see what becomes of children that misbehave).
+    """
+
+    def __init__(self, jobs: int, limits: Limits, command: Sequence[str] = COMMAND) -> None:
+        self._command = command
         self._limits = limits
         self._places = anyio.CapacityLimiter(jobs)
         self._ready: list[anyio.abc.Process] = []
@@ -40,7 +48,7 @@ class WorkerPool:
     async def prestart(self, count: int) -> None:
         """Start children that wait for their job."""
         for _ in range(count):
-            self._ready.append(await _start())
+            self._ready.append(await self._start())
 
     async def close(self) -> None:
         """End the children that were not needed."""
@@ -58,7 +66,7 @@ class WorkerPool:
         """Run one analyzer. Never raises for what it does: its end becomes a failed result."""
         async with self._places:
             started = anyio.current_time()
-            process = self._ready.pop() if self._ready else await _start()
+            process = self._ready.pop() if self._ready else await self._start()
             job = Job(
                 analyzer=name,
                 bundle=str(bundle),
@@ -75,6 +83,10 @@ class WorkerPool:
                     await process.aclose()
             spent = int((anyio.current_time() - started) * 1000)
             return result.model_copy(update={"duration_ms": spent})
+
+    async def _start(self) -> anyio.abc.Process:
+        """A child in a session of its own, so that a Ctrl-C at the terminal reaches it only through us."""
+        return await anyio.open_process(self._command, stderr=DEVNULL, start_new_session=True)
 
     async def _converse(self, process: anyio.abc.Process, job: Job) -> AnalyzerResult:
         assert process.stdin is not None and process.stdout is not None
@@ -126,13 +138,6 @@ class _Executor:
             for name in names:
                 tasks.start_soon(one, name)
         return results
-
-
-async def _start() -> anyio.abc.Process:
-    """A child with its own session, so that a Ctrl-C at the terminal reaches it only through us."""
-    return await anyio.open_process(
-        [sys.executable, "-I", "-m", "harness.pipeline.worker"], stderr=DEVNULL, start_new_session=True
-    )
 
 
 @asynccontextmanager
