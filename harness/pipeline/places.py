@@ -13,13 +13,10 @@ from pathlib import Path
 
 import platformdirs
 
+from harness.sandbox.cache import cache_dir
+
 #: How many bundles made without `--bundle` are kept.
 KEEP_BUNDLES = 50
-
-
-def cache_dir() -> Path:
-    """The folder for what can be fetched again."""
-    return Path(os.environ.get("HARNESS_CACHE") or platformdirs.user_cache_dir("harness", appauthor=False))
 
 
 def state_dir() -> Path:

@@ -15,13 +15,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
-import platformdirs
 from filelock import FileLock, Timeout
 
 from harness.model.base import Record
 from harness.model.errors import EngineError, HarnessError, UsageError
 from harness.model.recording import ImageFact
 from harness.sandbox.bootstrap import Progress
+from harness.sandbox.cache import cache_dir
 from harness.sandbox.engine import Engine, EngineConflict, EngineNotFound
 from harness.sandbox.image_build import Build
 from harness.sandbox.image_spec import BUILDER, ImageSpec, image_spec, image_specs
@@ -116,7 +116,7 @@ async def build_images(engine: Engine, names: Iterable[str], force: bool, progre
     source = os.environ.get(SOURCE_VARIABLE, "auto")
     if source not in ("auto", "bootstrap", "pull"):
         raise UsageError(f"{SOURCE_VARIABLE}={source} is unknown", remedy="use auto, bootstrap or pull")
-    cache = Path(platformdirs.user_cache_dir("harness"))
+    cache = cache_dir()
     async with _lock(cache / "images.lock", progress):
         wanted = [spec for spec in specs if force or await _find(engine, spec) is None]
         if not wanted:

@@ -19,9 +19,9 @@ from types import TracebackType
 
 import anyio
 import anyio.to_thread
-from platformdirs import user_cache_dir
 
 from harness.model.errors import HarnessError
+from harness.sandbox.cache import cache_dir
 
 
 class StateDirectory:
@@ -31,7 +31,7 @@ class StateDirectory:
     """
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or Path(user_cache_dir("harness")) / "sandbox"
+        self.root = root or cache_dir() / "sandbox"
         self.leases = self.root / "leases"
         self.scratch = self.root / "scratch"
         self.volumes = self.root / "volumes"
@@ -41,7 +41,8 @@ class StateDirectory:
             self.owner = self._owner()
         except OSError as error:
             raise HarnessError(
-                f"can't write to the cache directory {self.root}: {error.strerror}", remedy="set XDG_CACHE_HOME"
+                f"can't write to the cache directory {self.root}: {error.strerror}",
+                remedy="set HARNESS_CACHE to a folder that can be written",
             ) from error
 
     def _owner(self) -> str:
