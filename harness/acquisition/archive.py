@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import stat
-import tarfile
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -16,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from harness.acquisition.limits import ARCHIVE_RATIO, METADATA_BYTES, TREE_BYTES, TREE_FILES
 from harness.model.errors import TargetError
 
-_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
 def safe_member(name: str) -> PurePosixPath:
@@ -57,28 +56,6 @@ def read_zip_member(path: Path, name: str, limit: int = METADATA_BYTES) -> bytes
     if len(data) > limit:
         raise TargetError(f"{name[:80]!a} in the package is larger than {limit} bytes")
     return data
-
-
-def read_tar_member(path: Path, name: str, limit: int = METADATA_BYTES) -> bytes | None:
-    """The content of one regular file of a gzipped tar below its single top folder, or None without one.
-
-    Raises TargetError when it is larger than `limit`, or the archive is damaged or beyond the bounds.
-    """
-    total = 0
-    try:
-        with tarfile.open(path, "r|gz") as archive:
-            for count, member in enumerate(archive, 1):
-                total += member.size
-                _check_totals(count, total, path.stat().st_size)
-                parts = PurePosixPath(member.name).parts
-                if member.isreg() and "/".join(parts[1:]) == name:
-                    if member.size > limit:
-                        raise TargetError(f"{name[:80]!a} in the package is larger than {limit} bytes")
-                    stream = archive.extractfile(member)
-                    return stream.read(limit) if stream else None
-    except (*_DAMAGED, OSError) as error:
-        raise TargetError(f"the package file can't be read as a tar archive: {error}") from error
-    return None
 
 
 def unpack_zip(path: Path, into: Path, *, prefix: str = "") -> None:

@@ -19,8 +19,8 @@ def package_variants(name: str) -> list[str]:
     """
     plain = re.sub(r"[-_.]+", "-", name.lower()).strip("-")
     core = re.sub(r"^(mcp-server-|server-|mcp-)|(-mcp-server|-server-mcp|-mcp|-server)$", "", plain) or plain
-    shapes = [f"mcp-server-{core}", f"{core}-mcp", f"mcp-{core}", f"{core}-mcp-server", core]
-    return [shape for shape in dict.fromkeys(shapes) if shape != plain and shape not in ("mcp", "server", "")][:MOST]
+    shapes = [f"mcp-server-{core}", f"{core}-mcp", f"mcp-{core}", f"{core}-mcp-server"]
+    return [shape for shape in dict.fromkeys(shapes) if shape != plain][:MOST]
 
 
 def npm_variants(name: str) -> list[str]:

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import anyio.to_thread
+
 from harness.acquisition.limits import CLOSURE_FILES
 from harness.acquisition.node.settings import DEFAULT_REGISTRY, RegistrySettings
 from harness.acquisition.store import Store
@@ -23,6 +25,8 @@ from harness.model.errors import BlamedError, RegistryError, TargetError, UsageE
 _REGISTRY_SPEC = re.compile(
     r"(?![.])(?!.*\.(?:tgz|tar|tar\.gz)$)(?:npm:(?:@[\w.~-]+/)?[\w.~-]+@?)?[\w\s.+*^~<>=|,-]*", re.ASCII | re.IGNORECASE
 )
+#: No leading dash: names become arguments of npm.
+_NAME = re.compile(r"(?:@[\w.~-]+/)?[\w.~][\w.~-]*", re.ASCII)
 _DEPENDENCIES = ("dependencies", "optionalDependencies", "peerDependencies")
 
 _FORBIDDEN = ("--allow-git=none", "--allow-remote=none", "--allow-file=none", "--allow-directory=none")
@@ -83,6 +87,7 @@ class Npm:
         common = [f"--userconfig={config}", f"--globalconfig={home / 'none'}", f"--cache={self._store.folder('npm')}"]
         common += ["--ignore-scripts", *_FORBIDDEN, "--no-audit", "--no-fund", "--no-update-notifier", "--logs-max=0"]
         common += ["--os=linux", f"--cpu={self._cpu}", "--libc=glibc", "--loglevel=silly", "--no-progress"]
+        common += ["--fetch-retries=2", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=3000"]
         project = work / "project"
         project.mkdir(exist_ok=True)
         return await run_tool(
@@ -131,15 +136,18 @@ class Npm:
                     f"a package file could not be fetched: {summary(_complaint(result.error))}",
                     remedy="check the network and the registry settings of npm",
                 )
+        await anyio.to_thread.run_sync(self._take, missing)
+        found = {package.location: self._store.linked(package.algorithm, package.digest) for package in packages}
+        return {location: entry for location, entry in found.items() if entry is not None}
+
+    def _take(self, packages: Sequence[LockedPackage]) -> None:
         content = self._store.folder("npm") / "_cacache" / "content-v2"
-        for package in missing:
+        for package in packages:
             path = content / content_path(package)
             if not path.is_file():
                 raise RegistryError(f"the registry delivered another file of {package.name} than it announced")
             sha256, size = self._store.add(path, "link")
             self._store.link(package.algorithm, package.digest, sha256, size)
-        found = {package.location: self._store.linked(package.algorithm, package.digest) for package in packages}
-        return {location: entry for location, entry in found.items() if entry is not None}
 
     async def versions(self, name: str) -> list[str]:
         """The versions of a package in the registry, newest first; empty when there are none to be had."""
@@ -194,6 +202,8 @@ def checked_lock(lock: JsonObject, registries: Sequence[str], cpu: str) -> NpmLo
         if not location or entry.get("inBundle"):
             continue
         resolved, version = entry.get("resolved"), entry.get("version")
+        if not _NAME.fullmatch(name):
+            raise TargetError(f"the lock holds a package with an impossible name: {name[:80]!a}")
         if entry.get("link") or not isinstance(version, str) or not re.fullmatch(r"[\w.+-]+", version, re.ASCII):
             raise _refused("the lock", name, str(resolved))
         if resolved is not None and not str(resolved).startswith(tuple(registries)):
@@ -241,9 +251,10 @@ def explain(result: ToolResult, dependencies: Mapping[str, str]) -> BlamedError:
         if code == "EALLOWREMOTE" and cracked:
             name = cracked[-1].rpartition("node_modules/")[2]
             return TargetError(f"the package {name} brings its own locked or bundled packages, which comes later")
-        named = re.search(r'Refusing to fetch "([^"]+)"', text)
+        named = re.search(r'Refusing to fetch "([^"]+)"|Unsupported URL Type "[^"]*": (\S+)', text)
+        spec = f" ({ascii((named[1] or named[2])[:160])[1:-1]})" if named else ""
         return TargetError(
-            f"a dependency is a direct reference{' (' + named[1][:160] + ')' if named else ''}, which is refused",
+            f"a dependency is a direct reference{spec}, which is refused",
             remedy="only names and versions from the configured registry are resolved",
         )
     if code == "E404":
@@ -272,7 +283,7 @@ def explain(result: ToolResult, dependencies: Mapping[str, str]) -> BlamedError:
 def _complaint(text: str) -> str:
     """The lines that npm prints as errors."""
     lines = [line.removeprefix("npm error ") for line in text.splitlines() if line.startswith("npm error ")]
-    return "\n".join(line for line in lines if "Log files were not written" not in line)
+    return "\n".join(line for line in lines if "Log files were not" not in line and not re.match(r"\s*at ", line))
 
 
 def _refused(owner: str, name: str, spec: str) -> TargetError:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio.to_thread
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from harness.acquisition.archive import read_zip_member, zip_names
@@ -48,27 +49,30 @@ async def fetch_wheels(
                     f"a package file could not be fetched: {summary(result.error)}",
                     remedy="check the network, and proxy and certificates in pip's configuration",
                 )
-            for wheel in missing:
-                path = work / "wheels" / wheel.filename
-                if not path.is_file():
-                    raise RegistryError(f"the index did not deliver {wheel.filename}")
-                sha256, size = store.add(path)
-                if sha256 != wheel.sha256:
-                    raise RegistryError(f"the index delivered another {wheel.filename} than it announced")
-                store.link("sha256", sha256, sha256, size)
+            await anyio.to_thread.run_sync(_take, store, missing, work / "wheels")
     return tuple(_artifact(store, wheel) for wheel in wheels)
+
+
+def _take(store: Store, wheels: Sequence[LockedWheel], folder: Path) -> None:
+    for wheel in wheels:
+        path = folder / wheel.filename
+        if not path.is_file():
+            raise RegistryError(f"the index did not deliver {wheel.filename}")
+        sha256, size = store.add(path)
+        if sha256 != wheel.sha256:
+            raise RegistryError(f"the index delivered another {wheel.filename} than it announced")
+        store.link("sha256", sha256, sha256, size)
 
 
 def wheel_facts(path: Path, filename: str) -> WheelFacts:
     """Read the console scripts and runnable packages of a stored wheel. Raises TargetError for a damaged one."""
     names = zip_names(path)
-    package, version, _, _ = parse_wheel_filename(filename)
+    package = parse_wheel_filename(filename)[0]
     scripts: list[str] = []
     for name in names:
         folder, _, member = name.partition("/")
         if member == "entry_points.txt" and _belongs(folder, package):
             scripts = _console_scripts(read_zip_member(path, name) or b"")
-    del version
     modules = [name.removesuffix("/__main__.py").replace("/", ".") for name in names if name.endswith("/__main__.py")]
     return WheelFacts(scripts=tuple(scripts), modules=tuple(sorted(modules, key=lambda m: (m.count("."), m))))
 

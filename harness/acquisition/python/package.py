@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import anyio
+import anyio.to_thread
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
@@ -40,6 +41,7 @@ async def acquire_pypi(world: PythonWorld, ref: TargetRef, options: RunOptions) 
             locked = await world.choose([requirement], options, str(ref.name))
         except BlamedError as error:
             locked = error
+            tasks.cancel_scope.cancel()
 
     async def list_versions() -> None:
         listed.extend(await world.versions(str(ref.name)))
@@ -58,7 +60,7 @@ async def acquire_pypi(world: PythonWorld, ref: TargetRef, options: RunOptions) 
     world.progress(f"fetching {len(wheels)} packages")
     artifacts = await fetch_wheels(world.store, world.settings, wheels, python)
     own = next(artifact for artifact in artifacts if artifact.name == target.name)
-    facts = wheel_facts(world.store.path(own.sha256), own.filename)
+    facts = await anyio.to_thread.run_sync(wheel_facts, world.store.path(own.sha256), own.filename)
     entries = plan.entry_points(target.name, facts, _arguments(ref))
     chosen = _program(ref)
     closure = Closure(artifacts=artifacts)

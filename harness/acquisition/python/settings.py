@@ -47,6 +47,7 @@ class IndexSettings(Record):
             "UV_NO_CONFIG": "1",
             "UV_PYTHON_DOWNLOADS": "never",
             "UV_NO_PROGRESS": "1",
+            "UV_HTTP_RETRIES": "2",
             # All indexes are asked and the best version wins, as pip does it.
             "UV_INDEX_STRATEGY": "unsafe-best-match",
             **_named("UV_DEFAULT_INDEX", self.index),
@@ -67,6 +68,7 @@ class IndexSettings(Record):
             "PIP_NO_INPUT": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_NO_COLOR": "1",
+            "PIP_RETRIES": "2",
             **_named("PIP_INDEX_URL", self.index),
             **_named("PIP_EXTRA_INDEX_URL", " ".join(self.extra)),
             **_named("PIP_FIND_LINKS", " ".join(self.find_links)),

@@ -76,7 +76,10 @@ async def acquire_python_source(
         install = (plan.UV, "pip", "install", "--quiet", "--python", "/app/bin/python", "--no-deps", "--no-sources")
         steps.append((*install, "--compile-bytecode", "--find-links", "/input/build-wheels", SOURCE))
     entries = list(plan.entry_points(told.name or tree.name, WheelFacts(scripts=told.scripts)))
-    entries += [EntryPoint(name=name, argv=("/app/bin/python", f"{SOURCE}/{name}"), source="file") for name in servers]
+    if not entries:
+        entries = [
+            EntryPoint(name=name, argv=("/app/bin/python", f"{SOURCE}/{name}"), source="file") for name in servers
+        ]
     closure = Closure(artifacts=tuple(sorted(everything, key=lambda a: (a.name, a.version, a.filename))))
     skipped = (f"left out: {', '.join(tree.passed_over[:5])}",) if tree.passed_over else ()
     return Acquired(

@@ -1,0 +1,437 @@
+"""Nothing of a target runs on the host, and no direct reference is followed.
+
+A registry on loopback serves both worlds: packages whose metadata points to files, repositories and addresses, an
+sdist whose setup.py leaves a marker, an npm package whose install scripts leave one. Each test looks at three
+things: the error names who is to blame, no marker exists, and the registry saw no request for what was pointed to.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.server
+import io
+import json
+import tarfile
+import threading
+import urllib.parse
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.acquisition import acquire, parse_target
+from harness.acquisition.node.tool import node_tool
+from harness.acquisition.python.settings import read_index_settings
+from harness.acquisition.python.world import PythonWorld
+from harness.acquisition.store import Store
+from harness.model.errors import RegistryError, TargetError, UsageError
+from harness.model.options import RunOptions
+from harness.model.target import Acquired
+from harness.pipeline.places import packages_dir
+
+pytestmark = pytest.mark.anyio
+
+
+def wheel(name: str, version: str, requires: tuple[str, ...] = (), scripts: tuple[str, ...] = ()) -> tuple[str, bytes]:
+    """A pure wheel: file name and content."""
+    stem = name.replace("-", "_")
+    info = f"{stem}-{version}.dist-info"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as out:
+        out.writestr(f"{stem}/__init__.py", "def main(): pass\n")
+        lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"]
+        lines += [f"Requires-Dist: {requirement}\n" for requirement in requires]
+        out.writestr(f"{info}/METADATA", "".join(lines))
+        out.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        declared = "".join(f"{script} = {stem}:main\n" for script in scripts)
+        out.writestr(f"{info}/entry_points.txt", f"[console_scripts]\n{declared}")
+        out.writestr(f"{info}/RECORD", "")
+    return f"{stem}-{version}-py3-none-any.whl", buffer.getvalue()
+
+
+def tarball(files: dict[str, str], top: str) -> bytes:
+    """A gzipped tar with `files` below the folder `top`."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as out:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"{top}/{name}")
+            info.size = len(text.encode())
+            out.addfile(info, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+def sdist(name: str, version: str, marker: Path) -> tuple[str, bytes]:
+    """An sdist whose setup.py leaves `marker`."""
+    setup = (
+        f"open({str(marker)!r}, 'w').close()\nfrom setuptools import setup\nsetup(name={name!r}, version={version!r})\n"
+    )
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    return f"{name}-{version}.tar.gz", tarball({"setup.py": setup, "PKG-INFO": metadata}, f"{name}-{version}")
+
+
+class Registry:
+    """Both registries on one loopback port, and the paths that were asked for."""
+
+    def __init__(self) -> None:
+        self.python: dict[str, list[tuple[str, bytes]]] = {}
+        self.npm: dict[str, dict[str, tuple[dict[str, object], bytes]]] = {}
+        self.requests: list[str] = []
+        registry = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                registry.requests.append(self.path)
+                body = registry.answer(urllib.parse.unquote(self.path).strip("/"))
+                self.send_response(404 if body is None else 200)
+                kind = "text/html" if self.path.startswith("/simple/") else "application/json"
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(body or b"")
+
+            do_HEAD = do_GET
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+
+    def __enter__(self) -> Registry:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def add(self, name: str, file: tuple[str, bytes]) -> None:
+        self.python.setdefault(name, []).append(file)
+
+    def publish(self, name: str, version: str, **fields: object) -> None:
+        """Publish an npm package; `shrinkwrap` goes into its file and is announced in its metadata."""
+        shrinkwrap = fields.pop("shrinkwrap", None)
+        manifest = {"name": name, "version": version, **fields}
+        files = {"package.json": json.dumps(manifest), "index.js": ""}
+        if shrinkwrap is not None:
+            files["npm-shrinkwrap.json"] = json.dumps(shrinkwrap)
+            manifest = {**manifest, "_hasShrinkwrap": True}
+        self.npm.setdefault(name, {})[version] = (manifest, tarball(files, "package"))
+
+    def answer(self, path: str) -> bytes | None:
+        first, _, rest = path.partition("/")
+        if first == "simple":
+            files = self.python.get(rest)
+            links = [f'<a href="/f/{n}#sha256={hashlib.sha256(d).hexdigest()}">{n}</a>' for n, d in files or ()]
+            return "".join(links).encode() if files else None
+        if first == "f":
+            return next((d for files in self.python.values() for n, d in files if n == rest), None)
+        if path in self.npm:
+            versions = {}
+            for version, (manifest, data) in self.npm[path].items():
+                integrity = "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()
+                dist = {"tarball": f"{self.url}/{path}/-/{version}.tgz", "integrity": integrity}
+                versions[version] = {**manifest, "dist": dist}
+            return json.dumps({"name": path, "dist-tags": {"latest": max(versions)}, "versions": versions}).encode()
+        name, separator, file = path.partition("/-/")
+        if separator and name in self.npm:
+            return self.npm[name][file.removesuffix(".tgz")][1]
+        return None
+
+    def asked_for(self, word: str) -> list[str]:
+        return [path for path in self.requests if word in path]
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    with Registry() as running:
+        yield running
+
+
+@pytest.fixture
+def python_index(registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """The registry as this machine's only Python index."""
+    for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    config = tmp_path / "pip.conf"
+    missing = (tmp_path / "not-there").as_uri()
+    config.write_text(f"[global]\nindex-url = {registry.url}/simple\nextra-index-url = {missing}\nfind-links =\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+    return registry
+
+
+@pytest.fixture
+def npm_registry(registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """The registry as this machine's npm registry; npm itself comes from the real Python index."""
+    config = tmp_path / "npmrc"
+    config.write_text(f"registry={registry.url}/\n")
+    monkeypatch.setenv("NPM_CONFIG_USERCONFIG", str(config))
+    return registry
+
+
+@pytest.fixture
+async def npm_cache(tmp_path: Path) -> Path:
+    """An empty cache, but for npm itself, which all tests share."""
+    world = PythonWorld(Store(packages_dir()), read_index_settings(), "x86_64", lambda line: None)
+    tool = await node_tool(world)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "tools").symlink_to(tool.root.parent)
+    return cache
+
+
+async def fetch(text: str, cache: Path, **options: object) -> Acquired:
+    return await acquire(parse_target(text, ()), RunOptions(**options), cache, lambda line: None)  # type: ignore[arg-type]
+
+
+DIRECT = {
+    "file": "x @ {file}",
+    "wheel": "x @ {url}/evil/x-1.0-py3-none-any.whl",
+    "sdist": "x @ {url}/evil/x-1.0.tar.gz",
+    "git": "x @ git+{url}/evil/x.git",
+}
+
+
+@pytest.mark.parametrize("how", DIRECT)
+@pytest.mark.parametrize("depth", [0, 1])
+async def test_a_direct_reference_in_a_wheels_metadata(
+    python_index: Registry, tmp_path: Path, how: str, depth: int
+) -> None:
+    marker = tmp_path / "marker"
+    name, data = sdist("x", "1.0", marker)
+    (tmp_path / name).write_bytes(data)
+    reference = DIRECT[how].format(file=(tmp_path / name).as_uri(), url=python_index.url)
+    python_index.add("evil", wheel("evil", "1.0", (reference,)))
+    python_index.add("outer", wheel("outer", "1.0", ("evil",)))
+    with pytest.raises(TargetError, match=r"evil depends on x by a direct reference"):
+        await fetch("pypi:outer" if depth else "pypi:evil", tmp_path / "cache")
+    assert not marker.exists()
+    assert not python_index.asked_for("/evil/x")
+    assert not python_index.asked_for("/simple/x")
+
+
+async def test_the_benign_twin_is_acquired(python_index: Registry, tmp_path: Path) -> None:
+    optional = f"x @ {python_index.url}/evil/x.whl ; extra == 'dev'"
+    python_index.add("good", wheel("good", "1.0", ("dep>=1", optional), ("other", "good")))
+    python_index.add("dep", wheel("dep", "1.5"))
+    acquired = await fetch("pypi:good", tmp_path / "cache")
+    assert [(a.name, a.version) for a in acquired.closure.artifacts] == [("dep", "1.5"), ("good", "1.0")]
+    assert [e.argv for e in acquired.entry_points] == [("/app/bin/good",), ("/app/bin/other",)]
+    assert acquired.install.image == "python313"
+    assert all(file.source.is_file() for file in acquired.install.files)
+    for artifact in acquired.closure.artifacts:
+        (path,) = [f.source for f in acquired.install.files if f.destination.endswith(artifact.filename)]
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == artifact.sha256
+    assert not python_index.asked_for("/evil/")
+
+
+async def test_found_again_nothing_is_asked(python_index: Registry, tmp_path: Path) -> None:
+    python_index.add("good", wheel("good", "1.0"))
+    first = await fetch("pypi:good", tmp_path / "cache")
+    python_index.requests.clear()
+    second = await fetch("pypi:good", tmp_path / "cache")
+    assert not python_index.requests
+    assert second.closure == first.closure
+    assert second.install == first.install
+    assert [file.source for file in second.install.files] == [file.source for file in first.install.files]
+    assert any("kept" in note for note in second.notes)
+    await fetch("pypi:good", tmp_path / "cache", python="3.11")
+    assert python_index.requests
+
+
+async def test_an_sdist_is_neither_built_nor_taken_for_an_older_wheel(python_index: Registry, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    python_index.add("sdonly", sdist("sdonly", "1.0", marker))
+    python_index.add("outer", wheel("outer", "1.0", ("sdonly",)))
+    python_index.add("newest", wheel("newest", "1.0"))
+    python_index.add("newest", sdist("newest", "2.0", marker))
+    for target in ("sdonly", "outer"):
+        with pytest.raises(TargetError, match=r"sdonly has no wheel for Python 3\.13.*3\.11"):
+            await fetch(f"pypi:{target}", tmp_path / "cache")
+    with pytest.raises(TargetError, match=r"newest release 2\.0 of newest has no wheel.*newest==1\.0"):
+        await fetch("pypi:newest", tmp_path / "cache")
+    assert (await fetch("pypi:newest==1.0", tmp_path / "cache")).version == "1.0"
+    assert not marker.exists()
+
+
+async def test_unknown_names_and_versions(python_index: Registry, tmp_path: Path) -> None:
+    python_index.add("mcp-server-good", wheel("mcp-server-good", "1.0"))
+    with pytest.raises(UsageError, match="did you mean pypi:mcp-server-good"):
+        await fetch("pypi:good-mcp", tmp_path / "cache")
+    with pytest.raises(UsageError, match=r"no version 7\.0; the newest versions are 1\.0"):
+        await fetch("pypi:mcp-server-good==7.0", tmp_path / "cache")
+    python_index.add("outer", wheel("outer", "1.0", ("missing",)))
+    with pytest.raises(TargetError, match="does not exist in the configured indexes: missing"):
+        await fetch("pypi:outer", tmp_path / "cache")
+
+
+async def test_constraints_and_the_choice_of_python(python_index: Registry, tmp_path: Path) -> None:
+    python_index.add("good", wheel("good", "1.0", ("dep",)))
+    for version in ("1.0", "2.0"):
+        python_index.add("dep", wheel("dep", version))
+    acquired = await fetch("pypi:good", tmp_path / "cache", constraints=("dep<2",), python="3.11")
+    assert acquired.install.image == "python311"
+    assert [a.version for a in acquired.closure.artifacts if a.name == "dep"] == ["1.0"]
+    with pytest.raises(UsageError):
+        await fetch("pypi:good", tmp_path / "cache", python="2.7")
+
+
+async def test_an_index_that_is_down_is_the_registrys_fault_and_its_password_is_not_told(
+    python_index: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://somebody:hunter2@127.0.0.1:9/simple")
+    with pytest.raises(RegistryError) as caught:
+        await fetch("pypi:good", tmp_path / "cache")
+    assert "hunter2" not in str(caught.value)
+    assert "pip's configuration" in str(caught.value)
+
+
+async def test_a_project_builds_nothing_here(python_index: Registry, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "setup.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
+    (root / "backend.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
+    project = '[project]\nname = "p"\nversion = "1"\ndependencies = ["dep"]\nscripts.p = "p:main"\n'
+    system = '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    (root / "pyproject.toml").write_text(project + system)
+    for name in ("dep", "setuptools", "wheel"):
+        python_index.add(name, wheel(name, "80.0"))
+    acquired = await fetch(str(root), tmp_path / "cache")
+    assert [e.argv for e in acquired.entry_points] == [("/app/bin/p",)]
+    assert {"dep", "setuptools", "project"} <= {a.name for a in acquired.closure.artifacts}
+    assert not marker.exists()
+    (root / "pyproject.toml").write_text(project.replace('"dep"', f'"x @ {root.as_uri()}"'))
+    with pytest.raises(TargetError, match="direct reference"):
+        await fetch(str(root), tmp_path / "cache")
+    (root / "pyproject.toml").write_text(project + system.replace('"setuptools"', f'"x @ {root.as_uri()}"'))
+    with pytest.raises(TargetError, match="direct reference"):
+        await fetch(str(root), tmp_path / "cache")
+    assert not marker.exists()
+
+
+SPECS = {
+    "git": "git+{url}/evil/x.git",
+    "short": "evil/x",
+    "remote": "{url}/evil/x.tgz",
+    "file": "file:{folder}/x.tgz",
+    "folder": "file:{folder}",
+    "link": "link:{folder}",
+    "ssh": "git+ssh://git@127.0.0.1/evil/x.git",
+}
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("how", SPECS)
+async def test_a_direct_reference_among_npm_dependencies(
+    npm_registry: Registry, tmp_path: Path, npm_cache: Path, how: str
+) -> None:
+    marker = tmp_path / "marker"
+    scripts = dict.fromkeys(("preinstall", "install", "postinstall", "prepare", "prepack"), f"touch {marker}")
+    folder = tmp_path / "x"
+    folder.mkdir()
+    (folder / "package.json").write_text(json.dumps({"name": "x", "version": "1.0.0", "scripts": scripts}))
+    (folder / "x.tgz").write_bytes(tarball({"package.json": (folder / "package.json").read_text()}, "package"))
+    spec = SPECS[how].format(url=npm_registry.url, folder=folder)
+    for kind in ("dependencies", "optionalDependencies", "peerDependencies"):
+        npm_registry.publish(f"evil-{kind.lower()}", "1.0.0", scripts=scripts, **{kind: {"x": spec}})
+        npm_registry.publish(f"outer-{kind.lower()}", "1.0.0", dependencies={f"evil-{kind.lower()}": "^1.0.0"})
+        for name in ("evil", "outer"):
+            with pytest.raises(
+                TargetError, match=r"evil-\w+(@1\.0\.0)? depends on x by a direct reference|direct reference \(link:"
+            ):
+                await fetch(f"npm:{name}-{kind.lower()}", npm_cache)
+    assert not marker.exists()
+    assert not npm_registry.asked_for("/evil/")
+    assert not npm_registry.asked_for("/-/")
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("how", ["git", "remote", "file"])
+async def test_a_direct_reference_in_a_packages_own_lock(
+    npm_registry: Registry, tmp_path: Path, npm_cache: Path, how: str
+) -> None:
+    resolved = SPECS[how].format(url=npm_registry.url, folder=tmp_path)
+    shrinkwrap = {
+        "name": "evil",
+        "version": "1.0.0",
+        "lockfileVersion": 3,
+        "packages": {
+            "": {"name": "evil", "version": "1.0.0", "dependencies": {"x": "^1.0.0"}},
+            "node_modules/x": {"version": "1.0.0", "resolved": resolved, "hasInstallScript": True},
+        },
+    }
+    npm_registry.publish("x", "1.0.0")
+    npm_registry.publish(f"evil-{how}", "1.0.0", dependencies={"x": "^1.0.0"}, shrinkwrap=shrinkwrap)
+    with pytest.raises(TargetError, match="own locked"):
+        await fetch(f"npm:evil-{how}", npm_cache)
+    assert not npm_registry.asked_for("/evil/")
+
+
+@pytest.mark.registry
+async def test_the_benign_npm_twin_is_acquired_and_its_scripts_wait(
+    npm_registry: Registry, tmp_path: Path, npm_cache: Path
+) -> None:
+    marker = tmp_path / "marker"
+    scripts = dict.fromkeys(("preinstall", "install", "postinstall", "prepare"), f"touch {marker}")
+    npm_registry.publish("good", "1.0.0", scripts=scripts, dependencies={"dep": "^1.0.0"}, bin={"good": "./index.js"})
+    npm_registry.publish("dep", "1.2.0", scripts=scripts, engines={"node": ">=18"})
+    npm_registry.publish("dep", "2.0.0")
+    acquired = await fetch("npm:good", npm_cache)
+    assert [(a.name, a.version) for a in acquired.closure.artifacts] == [("dep", "1.2.0"), ("good", "1.0.0")]
+    assert acquired.entry_points[0].argv == ("/opt/node/22/bin/node", "/app/node_modules/good/index.js")
+    for artifact in acquired.closure.artifacts:
+        data = npm_registry.npm[artifact.name][artifact.version][1]
+        assert artifact.sha256 == hashlib.sha256(data).hexdigest()
+    assert not marker.exists()
+    npm_registry.publish("picky", "1.0.0", engines={"node": ">=24"}, bin="index.js")
+    assert (await fetch("npm:picky", npm_cache)).entry_points[0].argv[0] == "/opt/node/24/bin/node"
+    assert (await fetch("npm:picky", npm_cache, node="20")).entry_points[0].argv[0] == "/opt/node/20/bin/node"
+
+
+@pytest.mark.registry
+async def test_unknown_npm_names_and_versions(npm_registry: Registry, tmp_path: Path, npm_cache: Path) -> None:
+    npm_registry.publish("mcp-server-good", "1.0.0")
+    with pytest.raises(UsageError, match="did you mean npm:mcp-server-good"):
+        await fetch("npm:good-mcp", npm_cache)
+    with pytest.raises(UsageError, match=r"no version 7\.0\.0; the newest versions are 1\.0\.0"):
+        await fetch("npm:mcp-server-good@7.0.0", npm_cache)
+    npm_registry.publish("outer", "1.0.0", dependencies={"missing": "1"})
+    with pytest.raises(TargetError, match="missing"):
+        await fetch("npm:outer", npm_cache)
+
+
+@pytest.mark.registry
+async def test_a_folders_package_json_and_lock_lead_nowhere(
+    npm_registry: Registry, tmp_path: Path, npm_cache: Path
+) -> None:
+    npm_registry.publish("dep", "1.2.0")
+    root = tmp_path / "p"
+    root.mkdir()
+    (root / "index.js").write_text("")
+    manifest: dict[str, object] = {"name": "p", "main": "index.js", "dependencies": {"dep": "^1.0.0"}}
+    (root / "package.json").write_text(json.dumps(manifest))
+    acquired = await fetch(str(root), npm_cache)
+    assert [a.name for a in acquired.closure.artifacts] == ["dep", "p"]
+    entry = {
+        "version": "1.2.0",
+        "resolved": f"{npm_registry.url}.evil/dep.tgz",
+        "integrity": "sha512-" + "A" * 86 + "==",
+    }
+    (root / "package-lock.json").write_text(
+        json.dumps({"lockfileVersion": 3, "packages": {"": manifest, "node_modules/dep": entry}})
+    )
+    with pytest.raises(TargetError, match="the lock depends on dep by a direct reference"):
+        await fetch(str(root), npm_cache)
+    (root / "package-lock.json").unlink()
+    (root / "package.json").write_text(
+        json.dumps({**manifest, "dependencies": {"x": f"{npm_registry.url}/evil/x.tgz"}})
+    )
+    with pytest.raises(TargetError, match="direct reference"):
+        await fetch(str(root), npm_cache)
+    assert not npm_registry.asked_for("/evil/")
