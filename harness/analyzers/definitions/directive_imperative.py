@@ -28,15 +28,21 @@ _ROWS: tuple[tuple[str, float, str], ...] = (
     (SECRECY, 0.6, "{person} must/should/may/can/does/do/need/will not be/to/need_to? {perceive}"),
     (SECRECY, 0.6, "keep/make sure? {this} ~3 secret/hidden/confidential/invisible/from_the_user/between_us"),
     (SECRECY, 0.6, "hide/conceal/keep ~4 from the? {person}"),
+    (
+        SECRECY,
+        0.5,
+        "do_not/never/must_not/no_need_to ask/request ~2 user/human ~2 permission/confirmation/consent/approval",
+    ),
     (SECRECY, 0.6, "{sly} ~1 {sly_act}"),
     (FIRST, 0.6, "{call} {this_tool}/this/it/me ~3 before ~1 {any_other}"),
     (FIRST, 0.6, "must/should/shall/has_to/needs_to/always always? be? {call} ~4 before {any_other}"),
     (FIRST, 0.5, "{call} {this_tool} ~2 first for/in/on/no_matter/regardless/always/every"),
     (FIRST, 0.5, "before ~1 {calling}/doing/answering/responding ~1 {any_other}/anything_else/anything"),
     (FIRST, 0.5, "{call} {this_tool} ~3 every/each ~1 message/response/turn/request/conversation/prompt/time"),
-    (BEFORE, 0.6, "before/prior_to/when/whenever/after {calling} ~2 {tool} ~6 {act} ~8 {thing}"),
-    (BEFORE, 0.6, "for this {tool} to work ~6 {act} ~8 {thing}"),
-    (BEFORE, 0.6, "to use/enable/activate/unlock this {tool} ~6 {act} ~8 {thing}"),
+    (BEFORE, 0.6, "before/prior_to/when/whenever/after {calling} ~2 {tool} ~6 {take} ~8 {thing}"),
+    (BEFORE, 0.6, "before/prior_to/when/whenever/after {calling} ~2 {tool} ~6 {act} ~8 {private_thing}"),
+    (BEFORE, 0.6, "for this {tool} to work ~6 {act} ~8 {private_thing}/{thing}"),
+    (BEFORE, 0.6, "to use/enable/activate/unlock this {tool} ~6 {act} ~8 {private_thing}/{thing}"),
     (BEFORE, 0.7, "first/you_must/must_first/always ~2 read/cat/open/collect/dump ~4 {private_place}"),
     (JAILBREAK, 0.7, "do_anything_now/dan_mode/act_as_dan/behave_as_dan/respond_as_dan/jailbreak_mode"),
     (JAILBREAK, 0.7, "developer/god mode is? now? enabled/activated/on"),
@@ -69,6 +75,7 @@ _TAG = re.compile(
     r"|\[\s{0,2}/?(?:system|inst|admin|override|hidden)"
     r"(?:[ _-](?:message|prompt|note|instructions?|override|command))?\s{0,2}[:\]]"
     r"|<\|(?:im_start|im_end|system|endoftext|assistant|user|start_header_id|eot_id)\|>"
+    r"|\b(?:system|admin|developer)[ _-]override\b|\bimportant system (?:instruction|message|note)s?\b"
     r"|<!--(?!\s{0,4}-->)|#{2,4}\s{0,4}(?:system|hidden)[ :]{1,2}(?:prompt|message|instructions?|override)|<<sys>>",
     re.IGNORECASE,
 )

@@ -2,7 +2,8 @@
 
 A phrase is elements separated by spaces: `word` (stemmed), `a/b/c_d` (any of them; `_` joins the words of one),
 `{name}` (a list of the vocabulary), `~4` (up to four tokens of the same sentence), `^4` (the same across sentences);
-`?` behind an element makes it optional. Gaps are bounded, so a match takes constant time from each start.
+`?` behind an element makes it optional, and `!` as the last one says that the sentence ends there. Gaps are bounded,
+so a match takes constant time from each start.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ def _sequence(text: str, vocabulary: Mapping[str, str]) -> str:
     parts: list[str] = []
     elements = text.split()
     for number, element in enumerate(elements):
-        last = number == len(elements) - 1
+        last = number == len(elements) - 1 or elements[number + 1] == "!"
+        if element == "!":
+            parts.append(r"(?= \.| \"|$)")
+            continue
         if element[0] in "~^" and element[1:].isdigit():
             token = "[^ .]+" if element[0] == "~" else "[^ ]+"
             parts.append(f"(?:{token} ){{0,{element[1:]}}}")

@@ -21,7 +21,13 @@ from harness.analyzers.evidence import EVIDENCE_CHARS, render_safe
 WORD_CHARS = 48
 
 _CHUNK = re.compile(r"\S+|\n\s*\n")
-_PIECE = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[^\w\s]|_")
+#: The usual shape of a tool's name stays one word: "call open_file" is no order to open a file.
+_TOOL_NAME = re.compile(
+    r"(?:read|open|load|get|list|fetch|send|run|execute|search|find|create|update|delete|write|copy|upload|download|"
+    r"call|set|add|export|query|save|edit|move)_[a-z]+"
+)
+_PIECE = re.compile(rf"{_TOOL_NAME.pattern}(?![^\W])|[^\W_]+(?:'[^\W_]+)*|[^\w\s]|_")
+_SPELLED_OUT = re.compile(r"(?:[^\W\d_][-._\u00b7*]){3,}[^\W\d_]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _APOSTROPHES = dict.fromkeys(map(ord, "\u2018\u2019\u201b\u02bc\u2032\u0060\u00b4\uff07"), "'")
 #: Kept as tokens: what ends a sentence or quotes. Everything else that is no word is decoration.
@@ -180,6 +186,8 @@ def _tokens(chunk: str) -> list[str]:
     folded = fold(_CAMEL.sub(" ", chunk))
     if folded.rstrip(",:)") in ("e.g.", "e.g", "(e.g.", "(e.g"):
         return ["eg"]
+    if _SPELLED_OUT.fullmatch(folded):
+        folded = "".join(filter(str.isalpha, folded))
     # A dot inside a chunk is part of a name (`id_rsa.pub`, `evil.example`), not the end of a sentence.
     inner = len(folded.rstrip(".!?;:,\"')]}*_"))
     for piece in _PIECE.finditer(folded):

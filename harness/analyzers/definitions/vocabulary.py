@@ -22,7 +22,9 @@ VOCABULARY: dict[str, str] = {
     "bypass": "bypass/override/circumvent/disable/evade/deactivate/violate/break/lift/suspend/remove/turn_off/"
     "switch_off/"
     "work_around/get_around/ignore/disregard/skip/drop/unlock",
-    "guards": "guardrails/content_filter/content_policy/content_moderation/security_guideline/security_instruction\n"
+    "strong_bypass": "bypass/override/circumvent/evade/violate/break/ignore/disregard/work_around/get_around",
+    "filters": "content_filter/content_policy/content_moderation",
+    "guards": "guardrails/security_guideline/security_instruction\n"
     "safety guideline/filter/protocol/training/restriction/policy/instruction/rules/mechanism/measures/safeguards/"
     "constraints/controls\n"
     "ethical/moral guideline/constraint/rules/boundaries\n"
@@ -36,7 +38,7 @@ VOCABULARY: dict[str, str] = {
     "initial/original/hidden/secret/internal/confidential/starting/configured prompt/instruction",
     "owned": "your/your_own/the_assistant/assistants/the_model/the_ai/the_agent/hidden/secret",
     "tell": "print/output/show/display/return/tell/give/share/include/quote/paste/extract/write/provide/list/send/copy/"
-    "translate/summarize/state/append/what_is/what_are/reveal/disclose/leak/dump/expose/recite/repeat/echo/"
+    "translate/summarize/state/append/what_is/what_are/what_were/reveal/disclose/leak/dump/expose/recite/repeat/echo/"
     "put/pass/add/"
     "place/insert",
     "spill": "reveal/disclose/leak/dump/expose/recite/repeat/echo/spill/divulge",
@@ -45,11 +47,12 @@ VOCABULARY: dict[str, str] = {
     "files": r"re:dot ssh|id rsa|id ed25519|id ecdsa|dot aw|dot env|dot netrc|dot npmrc|dot pypirc|dot kube|dot gnupg|"
     r"dot docker|dot cursor|dot git credenti|dot bash histori|dot zsh histori|dot vault token|mcp dot json|"
     r"wallet dot dat|claud desktop config|/ etc / (?:passwd|shadow)|credenti dot json|login keychain|keychain db|"
-    r"secret dot (?:json|yaml|yml|toml)|dot config / gcloud|dot password store",
+    r"secret dot (?:json|yaml|yml|toml|txt|env)|dot config / gcloud|dot password store",
     "keys": "private_key/private_keys/ssh_key/ssh_keys/seed_phrase/recovery_phrase/mnemonic/wallet_key",
     "environment": "environment_variables/env_variables/env_vars/environment_secrets",
     "history": "conversation/chat/message/dialog/browsing/browser history/log/transcript\n"
     "entire/full/whole/complete/previous/prior/user ~1 conversation/chat",
+    "whole_history": "entire/full/whole/complete/all/users ~2 conversation/chat/history/transcript",
     "loose_secrets": "credentials/api_key/api_keys/access_token/auth_token/session_token/secret/secrets/cookie/"
     "session_cookie/bearer_token/access_key/secret_key/token/tokens/login\n"
     "{password}",
@@ -68,7 +71,8 @@ VOCABULARY: dict[str, str] = {
     "output/give/store/share/report/use/set/fill",
     "read": "read/open/cat/load/access/fetch/get/retrieve/collect/harvest/gather/dump/extract/grab/find/list/"
     "copy/look_up/"
-    "locate/obtain/scan/search",
+    "locate/obtain/scan/search/{read_tool}",
+    "read_tool": "re:(?:read|open|get|load|fetch)_[a-z]+",
     "content": "content/contents/text/value/values/data/output/copy",
     "its": "it/them/that/this/these/those/everything/contents/results/output/values\n"
     "its/their/the/each/any/all/file/found ~2 {content}/result/results/key/keys/file/credentials/secrets/"
@@ -88,7 +92,7 @@ VOCABULARY: dict[str, str] = {
     "bucket/gist/"
     "address/channel",
     # Directives.
-    "refuse": "re:(?:do|must|should|shall|will|can|may|need) not|never|without|avoid|refrain from",
+    "refuse": "re:(?:do|must|should|shall|will|can|may|need) not|never|without|avoid|refrain from|no need to",
     "let_know": "tell/mention/inform/notify/reveal/disclose/alert/warn/let/acknowledge/announce/telling/mentioning/"
     "informing/notifying/revealing/disclosing/alerting/admit",
     "person": "user/human/person/operator/anyone/anybody/owner/them/client/customer",
@@ -100,10 +104,10 @@ VOCABULARY: dict[str, str] = {
     "any_other": r"re:(?:ani|everi|all|each) (?:of the )?(?:other )?"
     r"(?:tool|function|action|oper|request|task|step|thing)",
     "act": "read/open/cat/access/collect/gather/send/upload/copy/dump/extract/export/download/execute/run/"
-    "retrieve/scan/"
-    "include/pass/list/fetch/load",
-    "thing": "file/content/contents/key/secret/credentials/config/conversation/history/environment/ssh/password/token/"
-    "command/curl/system_prompt/dot/~/id_rsa/prompt",
+    "retrieve/scan/include/pass/list/fetch/load/{read_tool}",
+    "take": "read/open/cat/collect/gather/dump/extract/send/upload/copy/export",
+    "thing": "file/contents/config/prompt/command/dot/~",
+    "private_thing": "key/secret/credentials/conversation/history/environment/ssh/password/curl/system_prompt/id_rsa",
     "private_place": r"re:~ /|dot (?:ssh|env|aw|cursor|config)|/ etc|id rsa|mcp dot json",
     "sly": "silently/secretly/covertly/quietly/stealthily/discreetly",
     "sly_act": "read/send/collect/upload/call/run/execute/forward/copy/include/add/append/access/invoke/pass/attach/"
