@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 import traceback
 from datetime import UTC, datetime
 
@@ -63,11 +62,6 @@ def cli() -> None:
       harness run --format json --output result.json ./my-server
       harness replay BUNDLE
     """
-
-
-def main() -> None:
-    """Run a command and leave with its exit code."""
-    sys.exit(guarded(sys.argv[1:]))
 
 
 def guarded(arguments: list[str]) -> int:

@@ -1,0 +1,19 @@
+"""The program's first lines: a Ctrl-C while modules are still being loaded ends it silently, as in any program.
+
+Before anything was started there is nothing to clean up, so the default action is right; a shell shows 130 for it.
+"""
+
+import signal
+import sys
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from harness.cli.main import guarded  # noqa: E402 - the line above has to come first
+
+
+def main() -> None:
+    """Run a command and leave with its exit code, which a late Ctrl-C no longer changes."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    code = guarded(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
