@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
@@ -78,6 +79,7 @@ class DockerSandbox:
             seccomp=shop.seccomp,
         )
         async with doomed(engine) as collected, background() as tasks:
+            began = time.monotonic()
             warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
             config = gated_config(
                 image=image.id,
@@ -94,7 +96,7 @@ class DockerSandbox:
             )
             held_stderr = spec.limits.stderr_bytes
             async with gated(engine, tasks, collected, warden, shop.name("target"), config, held_stderr) as container:
-                process = DockerProcess(engine, container, warden, image, spec.deadline_seconds)
+                process = DockerProcess(engine, container, warden, image, began=began, deadline=spec.deadline_seconds)
                 await container.seed(seed)
                 await container.open_gate(shop.nonce())
                 process.watch(tasks)

@@ -39,13 +39,15 @@ class DockerProcess:
     `stdout` may be the process's or the engine's: `wait` tells which.
     """
 
-    def __init__(self, engine: Engine, gated: Gated, warden: Warden, image: ImageFact, deadline: float) -> None:
+    def __init__(
+        self, engine: Engine, gated: Gated, warden: Warden, image: ImageFact, *, began: float, deadline: float
+    ) -> None:
         self._engine = engine
         self._gated = gated
         self._warden = warden
         self._image = image
         self._deadline = deadline
-        self._began = time.monotonic()
+        self._began = began  # when the warden's clock had not started yet
         self._ended = anyio.Event()
         self._report: ExitReport | None = None
         self._error: EngineError | None = None
@@ -128,7 +130,8 @@ class DockerProcess:
     async def _make_report(self, code: int) -> ExitReport:
         killed = SIGKILL if code == 128 + SIGKILL else None
         ended_by = self._killed_by
-        if ended_by is None and killed and time.monotonic() - self._began >= self._deadline:
+        late = time.monotonic() - self._began >= self._deadline
+        if ended_by is None and killed and (late or self._warden.deadline_passed):
             ended_by = "deadline"
         state = (await self._engine.ask(self._engine.api.inspect_container, self.container))["State"]
         oom_killed = bool(state["OOMKilled"] or self._memory.oom_kills)

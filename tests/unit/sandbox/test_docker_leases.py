@@ -72,7 +72,7 @@ from pathlib import Path
 from harness.sandbox.lease import *
 async def main():
     async with hold_lease(StateDirectory(Path(sys.argv[1])), "run"):
-        os.write(1, b"held\n")
+        os.write(1, b"held\\n")
         await anyio.sleep_forever()
 anyio.run(main)
 """
