@@ -26,7 +26,7 @@ _ROWS: tuple[tuple[str, float, str], ...] = (
     (SECRECY, 0.6, "{refuse} ~2 {let_know} ~4 {person}"),
     (SECRECY, 0.6, "{refuse} ~2 tell/mention/reveal/disclose/show/display/explain/discuss/talk_about/say {this}"),
     (SECRECY, 0.6, "{person} must/should/may/can/does/do/need/will not be/to/need_to? {perceive}"),
-    (SECRECY, 0.6, "keep/make sure? {this} ~3 secret/hidden/confidential/invisible/from_the_user/between_us"),
+    (SECRECY, 0.6, "keep/make sure? {this}/it ~3 secret/hidden/confidential/invisible/from_the_user/between_us"),
     (SECRECY, 0.6, "hide/conceal/keep ~4 from the? {person}"),
     (
         SECRECY,
@@ -57,25 +57,33 @@ _WORDS = VOCABULARY | {
     "unbound": "unrestricted/unfiltered/uncensored/jailbroken/amoral/unbound/unaligned",
     "limits": "restrictions/limits/limitations/filters/guidelines/constraints/boundaries",
 }
-PHRASES: tuple[Phrase, ...] = tuple(
-    Phrase(
-        family,
-        compile_phrase(text, _WORDS),
-        confidence,
-        refuses=family == SECRECY,
-        names_own_act=text.startswith("{sly}"),
-    )
-    for family, confidence, text in _ROWS
+#: The adverb has the stem of the noun ("secret access key"), so this one looks at whole words.
+_SECRETLY = re.compile(
+    r"\bsecretly (?:[^ .]+ )?(?:read|send|collect|upload|call|run|execute|forward|copy|include|add|append|access|"
+    r"invoke|pass|attach|transmit|exfiltrate|bcc|change|replace|insert|store|log|record)\b"
+)
+PHRASES: tuple[Phrase, ...] = (
+    *(
+        Phrase(
+            family,
+            compile_phrase(text, _WORDS),
+            confidence,
+            refuses=family == SECRECY,
+            names_own_act=text.startswith("{sly}"),
+        )
+        for family, confidence, text in _ROWS
+    ),
+    Phrase(SECRECY, _SECRETLY, 0.6, stemmed=False),
 )
 
 _TAG = re.compile(
-    r"<\s{0,4}/?\s{0,4}(?:important|system|secret|hidden|critical|admin|override|mandatory|invisible|"
+    r"(?<!\w)<\s{0,4}/?\s{0,4}(?:important|system|secret|hidden|critical|admin|override|mandatory|invisible|"
     r"(?:hidden|secret|system|internal|assistant|ai|llm|agent|model|special)[-_ ]?"
     r"(?:prompt|message|instructions?|rules?|note)|instructions?[-_ ]for[-_ ]\w{1,20})(?:\s[^<>]{0,60})?>"
     r"|\[\s{0,2}/?(?:system|inst|admin|override|hidden)"
     r"(?:[ _-](?:message|prompt|note|instructions?|override|command))?\s{0,2}[:\]]"
     r"|<\|(?:im_start|im_end|system|endoftext|assistant|user|start_header_id|eot_id)\|>"
-    r"|\b(?:system|admin|developer)[ _-]override\b|\bimportant system (?:instruction|message|note)s?\b"
+    r"|\b(?:system|admin|developer)[ _-]override\s{0,2}[:!\]]|\bimportant system (?:instruction|message|note)s?\b"
     r"|<!--(?!\s{0,4}-->)|#{2,4}\s{0,4}(?:system|hidden)[ :]{1,2}(?:prompt|message|instructions?|override)|<<sys>>",
     re.IGNORECASE,
 )

@@ -100,9 +100,7 @@ def _kind(text: str, at: int) -> str:
     if code in (0x200C, 0x200D):
         return _joiner(text, at)
     if 0xFE00 <= code <= 0xFE0F:
-        before = text[at - 1] if at else " "
-        ordinary = not before.isspace() and not 0xFE00 <= ord(before) <= 0xFE0F and ord(before) < 0xE0000
-        return "" if ordinary and (not before.isascii() or before in "#*0123456789") else "selector"
+        return "" if _single_selector(text, at) else "selector"
     if 0xE0100 <= code <= 0xE01EF:
         # Ideographic variation sequences: one selector after a Han character.
         return "" if at and unicodedata.category(text[at - 1]) == "Lo" and ord(text[at - 1]) > 0x2E7F else "selector"
@@ -117,6 +115,14 @@ def _kind(text: str, at: int) -> str:
     if 0xE000 <= code <= 0xF8FF or code >= 0xF0000:
         return "private-use"
     return "zero-width"
+
+
+def _single_selector(text: str, at: int) -> bool:
+    """True for one variation selector alone: the two for emoji anywhere, the others after what is no ASCII."""
+    around = text[max(0, at - 1) : at] + text[at + 1 : at + 2]
+    if any(0xFE00 <= ord(char) <= 0xFE0F or ord(char) >= 0xE0000 for char in around):
+        return False
+    return text[at] in "\ufe0e\ufe0f" or (at > 0 and not text[at - 1].isascii() and not text[at - 1].isspace())
 
 
 def _joiner(text: str, at: int) -> str:

@@ -30,7 +30,7 @@ VOCABULARY: dict[str, str] = {
     "ethical/moral guideline/constraint/rules/boundaries\n"
     "your ~2 restriction/programming/training/instruction/guideline/rules/limits/limitations/safety/policy/constraint/"
     "filter/safeguard/system_prompt/ethics",
-    "supersede": "override/supersede/overrule/replace/outrank/trump over? ~3 {whose}\n"
+    "supersede": "override/supersede/overrule/outrank/trump over? ~3 {whose}\n"
     "take/have/with ~2 precedence/priority over? ~3 {whose}",
     "whose": "all/any/previous/prior/other/system/user/earlier/existing/your/above/every",
     # The system prompt.
@@ -64,6 +64,7 @@ VOCABULARY: dict[str, str] = {
     "steal": "exfiltrate/leak/steal/harvest/siphon/smuggle",
     "upload": "send/upload/transmit/forward/post/submit/email/deliver/relay/ship/dispatch/mail/beacon",
     "send": "{upload}/push/copy/report/share/exfiltrate/leak/put/append/encode/write/curl",
+    "carry": "send/upload/transmit/forward/post/submit/deliver/relay/ship/dispatch/exfiltrate/leak",
     "sent": "sent/posted/uploaded/forwarded/transmitted/submitted/emailed/delivered/copied/exfiltrated/leaked/mailed/"
     "relayed",
     "hand": "{upload}/pass/include/append/attach/add/put/insert/embed/provide/supply/place/encode/copy/paste/"
@@ -95,8 +96,8 @@ VOCABULARY: dict[str, str] = {
     "refuse": "re:(?:do|must|should|shall|will|can|may|need) not|never|without|avoid|refrain from|no need to",
     "let_know": "tell/mention/inform/notify/reveal/disclose/alert/warn/let/acknowledge/announce/telling/mentioning/"
     "informing/notifying/revealing/disclosing/alerting/admit",
-    "person": "user/human/person/operator/anyone/anybody/owner/them/client/customer",
-    "this": "this/that/it/these/anything/any_of_this/any_of_these/what_you/the_existence_of/the_fact",
+    "person": "user/human/person/anyone/anybody/owner/them/client/customer",
+    "this": "it !\nthis/that/these/anything/any_of_this/any_of_these/what_you/the_existence_of/the_fact",
     "call": "call/use/invoke/run/execute/trigger",
     "calling": "using/calling/invoking/running/executing",
     "tool": "tool/function",
@@ -109,7 +110,7 @@ VOCABULARY: dict[str, str] = {
     "thing": "file/contents/config/prompt/command/dot/~",
     "private_thing": "key/secret/credentials/conversation/history/environment/ssh/password/curl/system_prompt/id_rsa",
     "private_place": r"re:~ /|dot (?:ssh|env|aw|cursor|config)|/ etc|id rsa|mcp dot json",
-    "sly": "silently/secretly/covertly/quietly/stealthily/discreetly",
-    "sly_act": "read/send/collect/upload/call/run/execute/forward/copy/include/add/append/access/invoke/pass/attach/"
+    "sly": "silently/covertly/quietly/stealthily/discreetly",
+    "sly_act": "read/send/collect/upload/call/run/execute/forward/copy/include/add/append/access/invoke/attach/"
     "transmit/exfiltrate/bcc/change/replace/insert",
 }

@@ -66,6 +66,7 @@ def test_hidden(text: str, classes: tuple[str, ...]) -> None:
         "\ufeffstarts with a byte order mark",
         "葛\U000e0100",
         "漢字 かな 한글",
+        "stray \ufe0f🚨 selector",
         "→ ∑ “quoted” — …",
         "mis\u0092decoded",
     ],
