@@ -71,7 +71,7 @@ def tape() -> Tape:
     made.say({"jsonrpc": "2.0", "id": 9, "method": "sampling/createMessage"})
     made.tools(*TOOLS, {"name": 7}).stop()
     made.add(NoteEvent(phase="stop", text="a note")).add(StockClientEvent(phase="stop", works=True, tools=3))
-    made.start("stock-client").stop(None, 11)
+    made.start("stock-client").stop(None, 11, by="target")
     return made
 
 

@@ -174,8 +174,6 @@ class ProtocolFold:
         skip = unread_rest(outcome, f"list of {event.list.value}")
         if event.end is ListEnd.COMPLETE:
             self._lists_read += 1
-        elif event.end is ListEnd.CLOSED:
-            self._state(event).lost_lists = True
         if skip is not None and len(self._list_skips) < MAX_SESSIONS:
             self._list_skips.append(skip)
 
@@ -184,8 +182,6 @@ class ProtocolFold:
             self._cut_off["run"] = Skip(item="run", reason=SkipReason.LIMIT, detail="the time of the run was over")
         elif event.what != "server/discover" and event.phase != Phase.STOP:  # silence there only tells the era
             kind = rules.BLOCKED if event.blocked else rules.HANG
-            state = self._state(event)
-            state.outwaited = state.outwaited or not state.answered
             method = event.what.partition(":")[0] if "/" in event.what or event.what.isalpha() else "other"
             fact = f"{'blocked' if event.blocked else 'hang'}:{method[:40]}"
             self._book.note(kind, fact, event, f"{event.what}: no answer in {event.seconds:g} s", place=_place(event))

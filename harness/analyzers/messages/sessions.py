@@ -25,8 +25,6 @@ class SessionState:
     era: Era | None = None
     answered: bool = False
     refused: str = ""
-    outwaited: bool = False
-    lost_lists: bool = False
     phase: str = Phase.START.value
     exit: ExitEvent | None = None
 
@@ -61,14 +59,11 @@ class SessionState:
 
     @property
     def ended_early(self) -> bool:
-        """True when the target ended by itself and not because it was told to.
+        """True when the target ended by itself: a process that still runs when it is told to stop ends by the harness.
 
-        Its exit is recorded after the phase `stop` has begun, so the phase alone does not say it.
+        The phase does not say it, because an exit is recorded after the phase `stop` has begun.
         """
-        if self.exit is None or self.exit.ended_by != "target":
-            return False
-        unheard = not (self.answered or self.refused or self.outwaited)
-        return self.exit.phase != Phase.STOP or self.lost_lists or unheard
+        return self.exit is not None and self.exit.ended_by == "target"
 
 
 def read_messages(event: FrameEvent) -> tuple[JsonObject, ...]:

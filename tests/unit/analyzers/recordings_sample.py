@@ -117,7 +117,7 @@ class Tape:
         self.ask("tools/list").answer({"tools": list(tools or (TOOL,)), **more})
         return self.add(ListEvent(phase=self.phase, list=ItemKind.TOOL, pages=1, items=1, end=ListEnd.COMPLETE))
 
-    def stop(self, code: int | None = 0, signal: int | None = None, by: str = "target", **more: Any) -> Tape:
+    def stop(self, code: int | None = 0, signal: int | None = None, by: str = "harness", **more: Any) -> Tape:
         self.enter("stop")
         return self.add(
             ExitEvent(phase="stop", session=self.session, code=code, signal=signal, ended_by=by, **more)  # type: ignore[arg-type]

@@ -113,6 +113,8 @@ FAULTS: dict[str, tuple[Callable[[], Tape], str, Severity]] = {
         "protocol.flood",
         Severity.MEDIUM,
     ),
+    "exit by itself": (lambda: _open().tools().stop(0, by="target"), "protocol.early-exit", Severity.LOW),
+    "crash after all lists": (lambda: _open().tools().stop(None, 11, by="target"), "protocol.crash", Severity.MEDIUM),
     "out of memory": (
         lambda: _open().tools().stop(None, 9, oom_killed=True),
         "protocol.crash",
@@ -148,7 +150,7 @@ TWINS: dict[str, Callable[[], Tape]] = {
         .stop()
     ),
     "exit code at stop": lambda: _open().tools().stop(1),
-    "signal at stop by us": lambda: _open().tools().stop(None, 9, by="harness"),
+    "signal at stop by us": lambda: _open().tools().stop(None, 9),
     "much on stderr": lambda: (
         _open().add(LimitEvent(phase="discover", what="stderr-bytes", bound=1, seen=2)).tools().stop()
     ),
@@ -205,7 +207,7 @@ def test_noise_is_one_finding_with_a_count_and_few_examples() -> None:
 
 def test_a_crash_while_in_use_is_told_from_an_exit_code_at_stop() -> None:
     lost = ListEvent(phase="discover", list=ItemKind.TOOL, pages=0, items=0, end=ListEnd.CLOSED)
-    result = judge(_open().ask("tools/list").add(lost).stop(3))
+    result = judge(_open().ask("tools/list").add(lost).stop(3, by="target"))
     assert rules(result) == [("protocol.crash", Severity.MEDIUM)]
     assert result.findings[0].location.phase == "discover"
     assert result.coverage.gaps() == ("lists: list of tools not analyzed, reason target: the list ended with closed",)
@@ -213,7 +215,7 @@ def test_a_crash_while_in_use_is_told_from_an_exit_code_at_stop() -> None:
 
 def test_a_crash_of_the_stock_client_session_is_not_one_of_the_main_session() -> None:
     tape = healthy()
-    tape.start("stock-client").stop(None, 11)
+    tape.start("stock-client").stop(None, 11, by="target")
     result = judge(tape)
     (finding,) = result.findings
     assert finding.location.phase == "stock-client"
@@ -225,8 +227,8 @@ def test_a_crash_of_the_stock_client_session_is_not_one_of_the_main_session() ->
 @pytest.mark.parametrize(
     ("tape", "said"),
     [
-        (Tape().start().ask("initialize").stop(2), "exit code 2"),
-        (Tape().start().ask("initialize").stop(None, 9, by="harness"), "no answer came"),
+        (Tape().start().ask("initialize").stop(2, by="target"), "exit code 2"),
+        (Tape().start().ask("initialize").stop(None, 9), "no answer came"),
         (Tape().start().ask("initialize").refuse().stop(), "error"),
         (Tape(), "never started"),
     ],
@@ -246,7 +248,7 @@ def test_a_server_that_hangs_at_start_is_not_called_a_crash() -> None:
 
 
 def test_a_start_that_failed_is_low_and_says_what_to_do() -> None:
-    result = judge(Tape().start().ask("initialize").stop(2), surface())
+    result = judge(Tape().start().ask("initialize").stop(2, by="target"), surface())
     assert rules(result) == [("protocol.early-exit", Severity.LOW)]
     assert "--env" in result.findings[0].remediation
 
