@@ -46,8 +46,18 @@ async def acquire(
     machine = architecture or platform.machine()
     if machine.lower() not in _ARCHITECTURES:
         raise HarnessError(f"there are no sandbox images for the architecture {machine}")
-    architecture = _ARCHITECTURES[machine.lower()]
-    store = Store(cache_dir)
+    try:
+        return await _acquire(ref, options, Store(cache_dir), progress, _ARCHITECTURES[machine.lower()])
+    except OSError as error:
+        raise HarnessError(
+            f"the cache of packages can't be used: {error.strerror or error}",
+            remedy=f"check space and permissions of {cache_dir}",
+        ) from error
+
+
+async def _acquire(
+    ref: TargetRef, options: RunOptions, store: Store, progress: Callable[[str], None], architecture: str
+) -> Acquired:
     if ref.kind is TargetKind.COMMAND:
         from harness.acquisition.command import acquire_command
 

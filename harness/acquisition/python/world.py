@@ -59,6 +59,7 @@ class PythonWorld:
     async def versions(self, name: str) -> list[str]:
         """The versions of a package that the indexes list, newest first, sdists included; empty when that fails."""
         arguments = [sys.executable, "-I", "-m", "pip", "index", "versions", name]
+        arguments += ["--python-version", next(iter(PYTHONS))]  # releases for a newer Python than this one's count
         try:
             result = await run_tool(
                 arguments, environment=self.settings.pip_environment(), cwd=self.store.folder("work"), seconds=30
