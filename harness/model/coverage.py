@@ -13,7 +13,6 @@ from pydantic import Field, model_validator
 
 from harness.model.base import Record
 
-
 #: A gap's sentence names at most this many items that share a reason.
 MAX_NAMED = 5
 
