@@ -90,6 +90,7 @@ async def _acquire(
         remembered = _recall(store, key, ref)  # another process may have done it meanwhile
         if remembered is not None:
             return remembered
+        await anyio.to_thread.run_sync(store.sweep)
         from harness.acquisition.node.package import NodeWorld, acquire_npm
         from harness.acquisition.python.package import acquire_pypi
         from harness.acquisition.python.world import PythonWorld

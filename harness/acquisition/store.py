@@ -11,10 +11,10 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
+import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -39,9 +39,27 @@ class Store:
 
     @contextmanager
     def work(self) -> Iterator[Path]:
-        """A new temporary folder on the cache's file system, removed at exit."""
-        with tempfile.TemporaryDirectory(dir=self.folder("work"), ignore_cleanup_errors=True) as path:
-            yield Path(path)
+        """A new temporary folder on the cache's file system, removed at exit, or by `sweep` after a sudden death."""
+        from filelock import FileLock  # here: a cache hit takes no lock and pays no import
+
+        path = self.folder("work") / uuid.uuid4().hex
+        lock = path.with_suffix(".lock")
+        with FileLock(lock, thread_local=False):
+            try:
+                path.mkdir(mode=0o700)
+                yield path
+            finally:
+                shutil.rmtree(path, ignore_errors=True)
+                lock.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove the temporary folders of processes that died; those of living ones are locked."""
+        from filelock import FileLock, Timeout
+
+        for lock in self.folder("work").glob("*.lock"):
+            with suppress(Timeout, OSError), FileLock(lock, blocking=False):
+                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+                lock.unlink(missing_ok=True)
 
     def path(self, sha256: str) -> Path:
         """Where the file with this digest lies, or would lie."""
@@ -119,7 +137,7 @@ class Store:
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
         """Hold the cache's lock `name` against other processes; waiting is cancellable."""
-        from filelock import FileLock, Timeout  # here: a cache hit takes no lock and pays no import
+        from filelock import FileLock, Timeout
 
         lock = FileLock(self.folder("locks") / f"{name}.lock", thread_local=False)
         while True:

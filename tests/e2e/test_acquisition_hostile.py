@@ -17,8 +17,10 @@ import threading
 import urllib.parse
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import anyio
 import pytest
 
 from harness.acquisition import acquire, parse_target
@@ -27,20 +29,28 @@ from harness.acquisition.python.settings import read_index_settings
 from harness.acquisition.python.world import PythonWorld
 from harness.acquisition.store import Store
 from harness.model.errors import RegistryError, TargetError, UsageError
-from harness.model.options import RunOptions
+from harness.model.options import Limits, RunOptions
 from harness.model.target import Acquired
 from harness.pipeline.places import packages_dir
+from harness.sandbox.base import InstalledTarget, LaunchSpec
+from harness.sandbox.provider import open_sandbox
 
 pytestmark = pytest.mark.anyio
 
 
-def wheel(name: str, version: str, requires: tuple[str, ...] = (), scripts: tuple[str, ...] = ()) -> tuple[str, bytes]:
+def wheel(
+    name: str,
+    version: str,
+    requires: tuple[str, ...] = (),
+    scripts: tuple[str, ...] = (),
+    body: str = "def main(): pass\n",
+) -> tuple[str, bytes]:
     """A pure wheel: file name and content."""
     stem = name.replace("-", "_")
     info = f"{stem}-{version}.dist-info"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as out:
-        out.writestr(f"{stem}/__init__.py", "def main(): pass\n")
+        out.writestr(f"{stem}/__init__.py", body)
         lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"]
         lines += [f"Requires-Dist: {requirement}\n" for requirement in requires]
         out.writestr(f"{info}/METADATA", "".join(lines))
@@ -392,6 +402,48 @@ async def test_the_benign_npm_twin_is_acquired_and_its_scripts_wait(
     npm_registry.publish("picky", "1.0.0", engines={"node": ">=24"}, bin="index.js")
     assert (await fetch("npm:picky", npm_cache)).entry_points[0].argv[0] == "/opt/node/24/bin/node"
     assert (await fetch("npm:picky", npm_cache, node="20")).entry_points[0].argv[0] == "/opt/node/20/bin/node"
+
+
+async def inside(acquired: Acquired, *argv: str) -> bytes:
+    """Install in a sandbox and return what a command prints there."""
+    async with open_sandbox("acquisition-test", lambda line: None) as sandbox:
+        installed = await sandbox.install(acquired.install, timeout=120, limits=Limits())
+        assert isinstance(installed, InstalledTarget), installed
+        spec = LaunchSpec(
+            image=acquired.install.image, volume=installed.volume, argv=argv, environment=acquired.environment
+        )
+        printed = b""
+        async with sandbox.launch(spec) as process:
+            with anyio.fail_after(60), suppress(anyio.EndOfStream):
+                while True:
+                    printed += await process.stdout.receive()
+    return printed
+
+
+@pytest.mark.docker
+@pytest.mark.registry
+@pytest.mark.parametrize("node", ["20", "22", "24"])
+async def test_install_scripts_run_in_the_sandbox_only(
+    npm_registry: Registry, tmp_path: Path, npm_cache: Path, node: str
+) -> None:
+    marker = tmp_path / "marker"
+    # Both a path that exists here and one that exists there: what ran where shows in what was left.
+    script = f"node -e \"const f = require('fs'); f.writeFileSync('ran', process.version); try {{ f.writeFileSync('{marker}', '') }} catch {{}}\""  # noqa: E501
+    npm_registry.publish("good", "1.0.0", dependencies={"dep": "1"}, bin="index.js")
+    npm_registry.publish("dep", "1.0.0", scripts={"postinstall": script})
+    acquired = await fetch("npm:good", npm_cache, node=node)
+    assert (await inside(acquired, "cat", "/app/node_modules/dep/ran")).startswith(f"v{node}.".encode())
+    assert not marker.exists()
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("python", ["3.11", "3.13"])
+async def test_console_scripts_work_in_the_sandbox(python_index: Registry, tmp_path: Path, python: str) -> None:
+    python_index.add(
+        "good", wheel("good", "1.0", scripts=("good",), body="import sys\ndef main(): print(sys.version)\n")
+    )
+    acquired = await fetch("pypi:good", tmp_path / "cache", python=python)
+    assert (await inside(acquired, *acquired.entry_points[0].argv)).startswith(python.encode())
 
 
 @pytest.mark.registry

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -168,6 +170,18 @@ def test_resolutions_are_remembered_for_a_while(store: Store, monkeypatch: pytes
     assert store.recall("k") is None
     (store.root / "resolutions" / "j.json").write_text("[")
     assert store.recall("j") is None
+
+
+def test_what_a_dead_process_left_is_swept_and_the_living_are_spared(store: Store) -> None:
+    code = "import os, sys; from pathlib import Path; from harness.acquisition.store import Store\n"
+    code += "with Store(Path(sys.argv[1])).work() as w: (w / 'f').write_text('x'); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code, str(store.root)], check=False)
+    assert len(list((store.root / "work").iterdir())) == 2
+    with store.work() as living:
+        store.sweep()
+        assert living.is_dir()
+        assert {path.stem for path in (store.root / "work").iterdir()} == {living.name}
+    assert not list((store.root / "work").iterdir())
 
 
 @pytest.mark.anyio
