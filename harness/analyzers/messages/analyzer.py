@@ -12,11 +12,13 @@ from harness.analyzers.lists import unread_rest
 from harness.analyzers.messages import rules
 from harness.analyzers.messages.notebook import STOCK_CLIENT, Notebook
 from harness.analyzers.messages.rules import ANOMALIES, OTHER_ANOMALY, RULES, SILENT, Kind
-from harness.analyzers.messages.sessions import SessionState, read_messages
-from harness.analyzers.messages.shapes import Violation, check_error, check_result
+from harness.analyzers.messages.sessions import SessionState, ending_of, read_messages, silence_of
+from harness.analyzers.messages.shapes import Violation, check_entries, check_error, check_result
+from harness.analyzers.messages.tally import ProtocolTally
 from harness.model.base import JsonObject
-from harness.model.coverage import Coverage, Floor, Skip, SkipReason, Tally
+from harness.model.coverage import Skip, SkipReason
 from harness.model.recording import (
+    Anomaly,
     AttemptEvent,
     DeadlineEvent,
     Direction,
@@ -30,7 +32,7 @@ from harness.model.recording import (
     PhaseEvent,
 )
 from harness.model.result import AnalyzerResult, AnalyzerStatus
-from harness.model.surface import ListEnd, ListOutcome
+from harness.model.surface import Item, ItemKind, ListEnd, ListOutcome
 
 #: Sessions are few; a recording with more is not one of ours.
 MAX_SESSIONS = 64
@@ -40,6 +42,12 @@ _CUT_OFF = frozenset({"stdout-bytes", "stdout-lines"})
 _OURS = ("stderr", "bundle", "frame")
 #: Client features by the method that uses them; `ping` is always allowed.
 _FEATURES = {"roots/list": "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
+_METHODS = {
+    ItemKind.TOOL: "tools/list",
+    ItemKind.PROMPT: "prompts/list",
+    ItemKind.RESOURCE: "resources/list",
+    ItemKind.RESOURCE_TEMPLATE: "resources/templates/list",
+}
 
 
 class ProtocolAnalyzer(AnalyzerBase):
@@ -62,11 +70,11 @@ class ProtocolFold:
         self._facts = facts
         self._book = Notebook(ProtocolAnalyzer.name)
         self._sessions: dict[str, SessionState] = {}
-        self._received = 0
-        self._truncated = 0
-        self._lists_read = 0
-        self._list_skips: list[Skip] = []
-        self._cut_off: dict[str, Skip] = {}
+        self._tally = ProtocolTally()
+        self._served: dict[int, list[Item]] = {}
+        for surface in facts.surfaces:
+            for item in surface.items:
+                self._served.setdefault(item.frame, []).append(item)
         self._handlers: dict[type[EventBase], Callable[[Any], None]] = {
             AttemptEvent: self._attempt,
             PhaseEvent: self._phase,
@@ -88,15 +96,15 @@ class ProtocolFold:
         for state in self._sessions.values():
             self._judge_exit(state)
         self._duplicate_names()
-        coverage = self._coverage()
-        reason = self._reason()
+        sessions = [state for state in self._sessions.values() if state.name != STOCK_CLIENT]
+        reason = self._reason(sessions)
         return AnalyzerResult(
             name=ProtocolAnalyzer.name,
             version=ProtocolAnalyzer.version,
             status=AnalyzerStatus.PARTIAL if reason else AnalyzerStatus.COMPLETED,
             reason=reason,
             findings=self._book.findings(),
-            coverage=coverage,
+            coverage=self._tally.coverage(sessions),
         )
 
     def _state(self, event: EventBase) -> SessionState:
@@ -119,8 +127,9 @@ class ProtocolFold:
             for message in messages:
                 state.sent(message)
             return
-        self._received += 1
-        self._truncated += event.truncated
+        self._tally.received += 1
+        if event.truncated and not self._checked_in_surface(event):
+            self._tally.truncated += 1
         self._anomalies(event, messages)
         for message in messages:
             if isinstance(message.get("method"), str):
@@ -129,15 +138,24 @@ class ProtocolFold:
             elif "id" in message:
                 self._response(event, state, message)
 
+    def _checked_in_surface(self, event: FrameEvent) -> bool:
+        """Check a list's answer that was too long to keep by its items, which were: True when there are some."""
+        items = self._served.get(event.seq, [])
+        for kind, method in _METHODS.items():
+            for violation in check_entries(method, [item.value for item in items if item.kind is kind]):
+                self._violation(violation, event)
+        return bool(items)
+
     def _anomalies(self, event: FrameEvent, messages: tuple[JsonObject, ...]) -> None:
         blank = not event.raw.strip()
+        told = any(_members_clash(m) and m.get("jsonrpc") == "2.0" for m in messages)  # by its schema violation
         about_nothing = all(m.get("id") is None and "error" in m for m in messages) and bool(messages)
         for anomaly in event.anomalies:
-            if anomaly.value in SILENT or blank:
+            if anomaly.value in SILENT or blank or (told and anomaly is Anomaly.NOT_JSONRPC):
                 continue
-            if anomaly.value == "no-newline-at-end" and event.phase == Phase.STOP:
+            if anomaly is Anomaly.NO_NEWLINE_AT_END and event.phase == Phase.STOP:
                 continue
-            if anomaly.value == "wrong-id-type" and about_nothing:
+            if anomaly is Anomaly.WRONG_ID_TYPE and about_nothing:
                 continue  # an error without id answers what could not be read, as JSON-RPC 2.0 wants it
             kind = ANOMALIES.get(anomaly, OTHER_ANOMALY)
             self._book.note(kind, f"anomaly:{anomaly.value}", event, event.raw[:400].decode("utf-8", "replace"))
@@ -152,7 +170,7 @@ class ProtocolFold:
 
     def _response(self, event: FrameEvent, state: SessionState, message: JsonObject) -> None:
         method = state.method_of(message.get("id"))
-        if ("result" in message) == ("error" in message):
+        if _members_clash(message):
             both = "result" in message
             text = "An answer has both a result and an error." if both else "An answer has no result and no error."
             self._violation(Violation("answer: members", rules.HANG.severity, text, method or "answer"), event)
@@ -173,13 +191,15 @@ class ProtocolFold:
         outcome = ListOutcome(kind=event.list, pages=event.pages, items=event.items, end=event.end, detail=event.detail)
         skip = unread_rest(outcome, f"list of {event.list.value}")
         if event.end is ListEnd.COMPLETE:
-            self._lists_read += 1
-        if skip is not None and len(self._list_skips) < MAX_SESSIONS:
-            self._list_skips.append(skip)
+            self._tally.lists_read += 1
+        if skip is not None and len(self._tally.list_skips) < MAX_SESSIONS:
+            self._tally.list_skips.append(skip)
 
     def _deadline(self, event: DeadlineEvent) -> None:
         if event.what == "run":
-            self._cut_off["run"] = Skip(item="run", reason=SkipReason.LIMIT, detail="the time of the run was over")
+            self._tally.cut_off["run"] = Skip(
+                item="run", reason=SkipReason.LIMIT, detail="the time of the run was over"
+            )
         elif event.what != "server/discover" and event.phase != Phase.STOP:  # silence there only tells the era
             kind = rules.BLOCKED if event.blocked else rules.HANG
             method = event.what.partition(":")[0] if "/" in event.what or event.what.isalpha() else "other"
@@ -193,7 +213,7 @@ class ProtocolFold:
         self._book.note(rules.FLOOD, f"flood:{event.what[:40]}", event, text)
         if event.what in _CUT_OFF and event.session != STOCK_CLIENT:
             detail = "nothing after this bound was read"
-            self._cut_off[event.what] = Skip(item=event.what[:40], reason=SkipReason.LIMIT, detail=detail)
+            self._tally.cut_off[event.what] = Skip(item=event.what[:40], reason=SkipReason.LIMIT, detail=detail)
 
     def _exit(self, event: ExitEvent) -> None:
         self._state(event).exit = event
@@ -203,16 +223,27 @@ class ProtocolFold:
         if event is None:
             return
         if event.oom_killed:
-            self._book.note(rules.OUT_OF_MEMORY, "exit:oom", event, _ending(event), place=state.phase)
+            self._book.note(rules.OUT_OF_MEMORY, "exit:oom", event, ending_of(event), place=state.phase)
         elif state.ended_early:
             failed = event.signal is not None or event.code != 0
             if event.signal is None and not state.answered:
-                self._book.note(rules.FAILED_START, "exit:start", event, _ending(event), place=state.phase)
+                self._book.note(rules.FAILED_START, "exit:start", event, ending_of(event), place=state.phase)
             elif failed:
                 fact = f"exit:signal {event.signal}" if event.signal is not None else f"exit:code {event.code}"
-                self._book.note(rules.CRASH, fact, event, _ending(event), place=state.phase)
+                self._book.note(rules.CRASH, fact, event, ending_of(event), place=state.phase)
             else:
-                self._book.note(rules.EARLY_EXIT, "exit:0", event, _ending(event), place=state.phase)
+                self._book.note(rules.EARLY_EXIT, "exit:0", event, ending_of(event), place=state.phase)
+
+    def _reason(self, sessions: list[SessionState]) -> str:
+        manifest = self._facts.manifest
+        if manifest is not None and manifest.problems:
+            return render_safe(manifest.problems[0])
+        if not self._facts.complete:
+            return "the recording is incomplete"
+        if not sessions:
+            return "the target was never started"
+        silent = next((state for state in sessions if not state.answered), None)
+        return f"the server never answered the handshake: {silence_of(silent)}" if silent is not None else ""
 
     def _duplicate_names(self) -> None:
         for surface in self._facts.surfaces:
@@ -222,63 +253,11 @@ class ProtocolFold:
                     event = EventBase(phase=Phase.DISCOVER, seq=item.frame)
                     self._book.note(rules.DUPLICATE_NAME, f"duplicate:{item.kind.value}", event, item.name)
 
-    def _coverage(self) -> Coverage:
-        answered, skips = 0, []
-        for state in self._main_sessions():
-            if state.answered:
-                answered += 1
-            else:
-                ours = state.exit is not None and state.exit.ended_by == "engine"
-                reason = SkipReason.LIMIT if ours else SkipReason.TARGET
-                skips.append(Skip(item=render_safe(state.name, 40), reason=reason, detail=_silence(state)))
-        bounds = tuple(self._cut_off[name] for name in sorted(self._cut_off))
-        cut = (
-            (Skip(item="frames kept in part", reason=SkipReason.LIMIT, count=self._truncated),)
-            if self._truncated
-            else ()
-        )
-        subjects = {
-            "frames": Tally(discovered=self._received, analyzed=self._received - self._truncated, skipped=cut),
-            "sessions": Tally(discovered=answered + len(skips), analyzed=answered, skipped=tuple(skips)),
-            "lists": Tally(
-                discovered=self._lists_read + len(self._list_skips),
-                analyzed=self._lists_read,
-                skipped=tuple(self._list_skips),
-            ),
-        }
-        if bounds:
-            subjects["bounds"] = Tally(discovered=len(bounds), analyzed=0, skipped=bounds)
-        return Coverage(subjects=subjects, floors=(Floor(what="answered handshakes", subjects=("sessions",)),))
 
-    def _main_sessions(self) -> list[SessionState]:
-        return [state for state in self._sessions.values() if state.name != STOCK_CLIENT]
-
-    def _reason(self) -> str:
-        manifest = self._facts.manifest
-        if manifest is not None and manifest.problems:
-            return render_safe(manifest.problems[0])
-        if not self._facts.complete:
-            return "the recording is incomplete"
-        sessions = self._main_sessions()
-        if not sessions:
-            return "the target was never started"
-        silent = next((state for state in sessions if not state.answered), None)
-        return f"the server never answered the handshake: {_silence(silent)}" if silent is not None else ""
+def _members_clash(message: JsonObject) -> bool:
+    answers = "id" in message and "method" not in message
+    return answers and ("result" in message) == ("error" in message)
 
 
 def _place(event: EventBase) -> str:
     return event.phase.partition(":")[0]
-
-
-def _silence(state: SessionState) -> str:
-    if state.refused:
-        return f"it answered {state.refused} with an error"
-    if state.exit is not None and state.ended_early:
-        return _ending(state.exit)
-    return "no answer came"
-
-
-def _ending(event: ExitEvent) -> str:
-    how = f"signal {event.signal}" if event.signal is not None else f"exit code {event.code}"
-    memory = ", out of memory" if event.oom_killed else ""
-    return f"the process ended with {how}{memory}"

@@ -78,6 +78,22 @@ def read_messages(event: FrameEvent) -> tuple[JsonObject, ...]:
     return tuple(entry for entry in entries if isinstance(entry, dict))
 
 
+def silence_of(state: SessionState) -> str:
+    """Why no handshake was answered, in words."""
+    if state.refused:
+        return f"it answered {state.refused} with an error"
+    if state.exit is not None and state.ended_early:
+        return ending_of(state.exit)
+    return "no answer came"
+
+
+def ending_of(event: ExitEvent) -> str:
+    """How a process ended, in words."""
+    how = f"signal {event.signal}" if event.signal is not None else f"exit code {event.code}"
+    memory = ", out of memory" if event.oom_killed else ""
+    return f"the process ended with {how}{memory}"
+
+
 def _offered(message: JsonObject) -> frozenset[str]:
     params = message.get("params")
     if not isinstance(params, dict):

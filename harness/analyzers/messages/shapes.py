@@ -6,7 +6,7 @@ of some SDKs and INFO, as are the cache hints that clients of 2026-07-28 do with
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.model.base import JsonObject, JsonValue
@@ -139,13 +139,19 @@ def _initialize(result: JsonObject) -> Iterator[Violation]:
 
 
 def _list(method: str, result: JsonObject) -> Iterator[Violation]:
-    member, shape, called = _LISTS[method]
+    member = _LISTS[method][0]
     yield from _members(result, (Member(member, "an array", BROKEN, BROKEN),), method, method)
     cursor = result.get("nextCursor")
     if cursor is not None and not isinstance(cursor, str):
         yield Violation(f"{method}: nextCursor", BROKEN, f"The cursor of {method} is no string.", method)
     entries = result.get(member)
-    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+    yield from check_entries(method, entries if isinstance(entries, list) else [])
+
+
+def check_entries(method: str, entries: Sequence[JsonValue]) -> Iterator[Violation]:
+    """What is wrong with the entries of the list that `method` (one of the list methods) gives."""
+    member, shape, called = _LISTS[method]
+    for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
             yield Violation(f"{called}: type", BROKEN, f"A {called} is no object.", f"{member}[{number}]")
             continue

@@ -269,6 +269,18 @@ def test_what_was_cut_is_a_gap_of_our_own_bound() -> None:
     assert over.findings == () and over.coverage.gaps()
 
 
+def test_a_list_too_long_to_keep_is_checked_by_its_items() -> None:
+    def run(*tools: dict[str, Any]) -> AnalyzerResult:
+        tape = _open().line(b'{"jsonrpc"', truncated=True).tools().stop()
+        frame = next(event.seq for event in tape.events if event.kind == "frame" and event.truncated)
+        look = surface(*tools)
+        items = tuple(item.model_copy(update={"frame": frame}) for item in look.items)
+        return judge(tape, look.model_copy(update={"items": items}))
+
+    assert (run(TOOL).findings, run(TOOL).coverage.gaps()) == ((), ())
+    assert rules(run({"name": "x"})) == [("protocol.schema", Severity.MEDIUM)]
+
+
 def test_names_that_occur_twice_are_found_in_the_surface() -> None:
     result = judge(healthy(), surface(TOOL, TOOL, {**TOOL, "name": "other"}))
     assert rules(result) == [("protocol.duplicate-name", Severity.MEDIUM)]
