@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 
 from harness.acquisition import acquire, parse_target
@@ -88,11 +89,15 @@ class Registry:
         self.python: dict[str, list[tuple[str, bytes]]] = {}
         self.npm: dict[str, dict[str, tuple[dict[str, object], bytes]]] = {}
         self.requests: list[str] = []
+        self.hold: threading.Event | None = None
         registry = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 registry.requests.append(self.path)
+                if registry.hold is not None:
+                    registry.hold.wait(30)
+                    return
                 body = registry.answer(urllib.parse.unquote(self.path).strip("/"))
                 self.send_response(404 if body is None else 200)
                 kind = "text/html" if self.path.startswith("/simple/") else "application/json"
@@ -299,6 +304,21 @@ async def test_an_index_that_is_down_is_the_registrys_fault_and_its_password_is_
         await fetch("pypi:good", tmp_path / "cache")
     assert "hunter2" not in str(caught.value)
     assert "pip's configuration" in str(caught.value)
+
+
+async def test_a_fetch_that_is_cancelled_leaves_nothing(python_index: Registry, tmp_path: Path) -> None:
+    python_index.add("slow", wheel("slow", "1.0"))
+    python_index.hold = threading.Event()
+    with anyio.move_on_after(30) as scope:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fetch, "pypi:slow", tmp_path / "cache")
+            while not python_index.requests:
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
+    python_index.hold.set()
+    assert not scope.cancelled_caught
+    assert not list((tmp_path / "cache" / "work").iterdir())
+    assert not [child for child in psutil.Process().children(recursive=True) if "uv" in child.name()]
 
 
 async def test_a_project_builds_nothing_here(python_index: Registry, tmp_path: Path) -> None:
