@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-from harness.acquisition.limits import ARCHIVE_RATIO, METADATA_BYTES, TREE_BYTES, TREE_FILES
+from harness.acquisition.limits import ARCHIVE_RATIO, METADATA_BYTES, TREE_BYTES, TREE_FILES, ZIP_DIRECTORY_BYTES
 from harness.model.errors import TargetError
 
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+# The end record of a zip file (with room for a comment of 64 KiB before the file's end), and the 64-bit locator.
+_END = b"PK\x05\x06"
+_LOCATOR_64 = b"PK\x06\x07"
+_END_SEARCH = (1 << 16) + 22
 
 
 def safe_member(name: str) -> PurePosixPath:
@@ -26,8 +32,29 @@ def safe_member(name: str) -> PurePosixPath:
     return path
 
 
+def check_zip_directory(path: Path) -> None:
+    """Raise TargetError when reading the archive's table of contents would take more than its bound.
+
+    zipfile reads and parses all of it on opening, as large as the end record says. No archive within our bounds
+    needs the 64-bit form.
+    """
+    with path.open("rb") as stream:
+        size = stream.seek(0, 2)
+        start = max(size - _END_SEARCH, 0)
+        stream.seek(start)
+        tail = stream.read(_END_SEARCH)
+    plain = tail[-22:].startswith(_END) and tail.endswith(b"\0\0")
+    place = len(tail) - 22 if plain else tail.rfind(_END)
+    if place < 0 or len(tail) < place + 22:
+        raise TargetError("the package file can't be read as a zip archive: it has no end record")
+    (directory,) = struct.unpack_from("<L", tail, place + 12)
+    if directory > ZIP_DIRECTORY_BYTES or tail[max(place - 20, 0) : place].startswith(_LOCATOR_64):
+        raise TargetError("the package file holds more entries than the bound")
+
+
 def zip_names(path: Path) -> list[str]:
     """The member names of a zip file (a wheel), bounded. Raises TargetError when it is damaged or too large."""
+    check_zip_directory(path)
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -43,6 +70,7 @@ def read_zip_member(path: Path, name: str, limit: int = METADATA_BYTES) -> bytes
 
     Raises TargetError when it is larger than `limit` or damaged; the declared size is not believed.
     """
+    check_zip_directory(path)
     try:
         with zipfile.ZipFile(path) as archive:
             try:
@@ -65,6 +93,7 @@ def unpack_zip(path: Path, into: Path, *, prefix: str = "") -> None:
     """
     packed = path.stat().st_size
     total = 0
+    check_zip_directory(path)
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()

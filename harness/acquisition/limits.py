@@ -9,6 +9,10 @@ TREE_FILES = 50_000
 ARCHIVE_RATIO = 100
 #: One metadata file that is read into memory (METADATA, entry_points.txt, package.json, pyproject.toml).
 METADATA_BYTES = 4 << 20
+#: One text that a parser of ours works on; parsers may take more than linear time.
+TEXT_BYTES = 256 << 10
+#: The table of contents of a zip archive: 50,000 entries with long names.
+ZIP_DIRECTORY_BYTES = 16 << 20
 #: One fetched package file, and all of a closure; a closure with a large model runtime stays below.
 FILE_BYTES = 500 << 20
 CLOSURE_BYTES = 2 << 30

@@ -22,7 +22,7 @@ import anyio
 
 from harness.acquisition.limits import FILE_BYTES, RESOLUTION_SECONDS
 from harness.model.base import JsonObject
-from harness.model.errors import HarnessError
+from harness.model.errors import TargetError
 
 
 class Store:
@@ -71,11 +71,11 @@ class Store:
         "link" shares the content with a file of another tool's cache, which must never be written in place;
         "copy" is for files of the user.
 
-        Raises HarnessError when it is larger than the bound for one file.
+        Raises TargetError when it is larger than the bound for one file.
         """
         size = source.stat().st_size
         if size > FILE_BYTES:
-            raise HarnessError(f"{source.name} has {size} bytes, more than the bound of {FILE_BYTES} for one file")
+            raise TargetError(f"{source.name} has {size} bytes, more than the bound of {FILE_BYTES} for one file")
         sha256 = _digest(source)
         target = self.path(sha256)
         if self.has(sha256, size):

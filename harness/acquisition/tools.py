@@ -92,7 +92,7 @@ async def run_tool(
                 assert process.stdin and process.stdout and process.stderr
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(_collect, process.stdout, output, TOOL_OUTPUT_BYTES)
-                    tasks.start_soon(_collect, process.stderr, errors, TOOL_ERROR_BYTES)
+                    tasks.start_soon(_collect_tail, process.stderr, errors, TOOL_ERROR_BYTES)
                     # A tool that ends without reading tells why by its exit code.
                     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
                         await process.stdin.send(stdin)
@@ -113,6 +113,15 @@ async def _collect(stream: ByteReceiveStream, into: bytearray, limit: int) -> No
     async for chunk in stream:
         if len(into) <= limit:
             into += chunk[: limit + 1 - len(into)]
+
+
+async def _collect_tail(stream: ByteReceiveStream, into: bytearray, limit: int) -> None:
+    """Read `stream` to its end, keeping its last `limit` bytes: what went wrong is said last."""
+    async for chunk in stream:
+        into += chunk
+        if len(into) > 2 * limit:
+            del into[:-limit]
+    del into[:-limit]
 
 
 def redact(text: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.acquisition.limits import METADATA_BYTES, TREE_BYTES, TREE_FILES
 from harness.acquisition.store import Store
 from harness.model.base import Record, canonical_json, sha256_hex
-from harness.model.errors import HarnessError, TargetError, UsageError
+from harness.model.errors import TargetError, UsageError
 from harness.model.target import Artifact, InputFile
 
 LEFT_OUT = frozenset(
@@ -90,8 +90,6 @@ def read_tree(store: Store, path: Path) -> SourceTree:
         found, passed_over = _walk(store, path)
     except OSError as error:
         raise UsageError(f"{error.filename or str(path)!a} can't be read: {error.strerror}") from error
-    except HarnessError as error:
-        raise TargetError(error.message) from error
     if not found:
         raise UsageError(f"the folder {str(path)!a} holds no files", remedy="give the folder of the server")
     name = path.resolve().name or "root"

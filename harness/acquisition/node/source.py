@@ -97,7 +97,7 @@ def node_file_dependencies(store: Store, tree: SourceTree, servers: Sequence[str
     return {
         name: "latest"
         for name in _BY_IMPORT
-        if re.search(rf"""(?:from|import|require\()\s*\(?\s*["']{re.escape(name)}(?:/[^"']*)?["']""", text)
+        if re.search(rf"""(?:from|import|require)\s{{0,20}}\(?\s{{0,20}}["']{re.escape(name)}(?:/[^"']*)?["']""", text)
     }
 
 

@@ -11,6 +11,7 @@ import anyio.to_thread
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from harness.acquisition.archive import read_zip_member, zip_names
+from harness.acquisition.limits import TEXT_BYTES
 from harness.acquisition.python.resolve import LockedWheel
 from harness.acquisition.python.settings import IndexSettings
 from harness.acquisition.store import Store
@@ -72,7 +73,7 @@ def wheel_facts(path: Path, filename: str) -> WheelFacts:
     for name in names:
         folder, _, member = name.partition("/")
         if member == "entry_points.txt" and _belongs(folder, package):
-            scripts = _console_scripts(read_zip_member(path, name) or b"")
+            scripts = _console_scripts(read_zip_member(path, name, TEXT_BYTES) or b"")
     modules = [name.removesuffix("/__main__.py").replace("/", ".") for name in names if name.endswith("/__main__.py")]
     return WheelFacts(scripts=tuple(scripts), modules=tuple(sorted(modules, key=lambda m: (m.count("."), m))))
 

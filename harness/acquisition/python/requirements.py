@@ -22,6 +22,8 @@ def checked_requirement(text: str, owner: str) -> str:
 
     Raises TargetError for one that can't be parsed or is a direct reference.
     """
+    if len(text) > 2000:
+        raise TargetError(f"{owner} declares a dependency that is too long: {text[:80]!a}")
     try:
         requirement = Requirement(text)
     except (InvalidRequirement, RecursionError) as error:
@@ -38,7 +40,7 @@ def checked_constraints(texts: Iterable[str]) -> tuple[str, ...]:
     result = []
     for text in texts:
         try:
-            requirement = Requirement(text)
+            requirement = Requirement(text[:2000])
         except (InvalidRequirement, RecursionError):
             raise UsageError(f"--constraint {text[:80]!a} can't be read", remedy="write it as 'mcp<2'") from None
         if requirement.url is not None or requirement.extras or not requirement.specifier:

@@ -183,7 +183,7 @@ _UNREACHABLE = re.compile(
 
 def explain(result: ToolResult, requirements: Sequence[str], python: str) -> Exception:
     """The error that tells who is to blame for a failed resolution, from what uv printed."""
-    text = re.sub(r"\s+", " ", result.error)
+    text = re.sub(r"\s+", " ", result.error[:65536])
     direct = re.search(r"for package `([^`=]+)(?:==[^`]*)?`.*?Package `([^`]+)` was included as a URL dependency", text)
     if direct:
         source = re.search(r"adding `[^`@]+ @ ([^`]+)`", text)

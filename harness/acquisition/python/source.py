@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from harness.acquisition.limits import TEXT_BYTES
 from harness.acquisition.python import plan
 from harness.acquisition.python.fetch import WheelFacts, fetch_wheels
 from harness.acquisition.python.requirements import checked_requirement, read_requirements
@@ -28,9 +29,6 @@ SOURCE = "/app/src"
 
 #: Packages whose import tells that they are needed, where a file has no inline metadata (import name = package name).
 _BY_IMPORT = ("mcp", "fastmcp", "httpx", "requests", "pydantic", "anyio")
-
-# The pattern of PEP 723, which defines inline script metadata by it.
-_INLINE = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 
 
 class Described(Record):
@@ -107,12 +105,7 @@ async def acquire_python_source(
 def describe(store: Store, tree: SourceTree) -> Described:
     """What the tree's pyproject.toml or requirements.txt say. Raises TargetError for what can't be known statically."""
     text = tree.read(store, "pyproject.toml")
-    document: JsonObject = {}
-    if text is not None:
-        try:
-            document = tomllib.loads(text.decode())
-        except (ValueError, RecursionError) as error:
-            raise TargetError(f"pyproject.toml can't be read: {error}") from error
+    document = _toml(text.decode("utf-8", "replace"), "pyproject.toml") if text is not None else {}
     project = document.get("project")
     system = document.get("build-system")
     required = read_requirements(store, tree, "requirements.txt") if tree.has("requirements.txt") else None
@@ -165,21 +158,37 @@ def python_file_requirements(store: Store, tree: SourceTree, servers: Sequence[s
     needed = [
         name
         for name in _BY_IMPORT
-        if not tree.has(f"{name}.py") and re.search(rf"(?m)^\s*(?:import|from)\s+{name}\b", scanned)
+        if not tree.has(f"{name}.py") and re.search(rf"(?m)^[ \t]*(?:import|from)[ \t]+{name}\b", scanned)
     ]
     note = f"no dependencies are declared; from the imports: {', '.join(needed) or 'none'}"
     return Described(requirements=tuple(needed), notes=(note,))
 
 
 def _inline_metadata(text: str) -> JsonObject | None:
-    blocks = [match for match in _INLINE.finditer(text[: 1 << 18]) if match["type"] == "script"]
-    if not blocks:
+    """The `script` block of inline metadata (PEP 723), found in one pass; None without one."""
+    block: list[str] | None = None
+    end = 0
+    for line in text.splitlines():
+        if block is None:
+            block = [] if line == "# /// script" else None
+        elif line != "#" and not line.startswith("# "):
+            break
+        else:
+            if line == "# ///":
+                end = len(block)
+            block.append(line[2:])
+    if not block or not end:
         return None
-    lines = blocks[0]["content"].splitlines()
+    return _toml("\n".join(block[:end]), "the inline metadata")
+
+
+def _toml(text: str, what: str) -> JsonObject:
+    if len(text) > TEXT_BYTES:
+        raise TargetError(f"{what} is larger than {TEXT_BYTES} bytes")
     try:
-        return tomllib.loads("\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise TargetError(f"the inline metadata can't be read: {error}") from error
+        raise TargetError(f"{what} can't be read: {error}") from error
 
 
 def _build_requirements(system: object, has_scripts: bool) -> tuple[str, ...] | None:
@@ -195,7 +204,7 @@ def _build_requirements(system: object, has_scripts: bool) -> tuple[str, ...] | 
 
 def _candidates(requires_python: str) -> list[str]:
     try:
-        wanted = SpecifierSet(requires_python)
+        wanted = SpecifierSet(requires_python[:200])
     except InvalidSpecifier as error:
         raise TargetError(f"requires-python can't be read: {requires_python[:80]!a}") from error
     # The images hold some late bug-fix release of each line.

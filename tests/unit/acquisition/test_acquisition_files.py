@@ -120,6 +120,21 @@ def test_zip_members_are_read_and_bounded(tmp_path: Path) -> None:
         archive.zip_names(tmp_path / "b.whl")
 
 
+def test_a_zip_can_not_announce_an_endless_table_of_contents(tmp_path: Path) -> None:
+    path = _zip(tmp_path / "a.whl", ("a", b"x", 0))
+    data = path.read_bytes()
+    end = data.rindex(b"PK\x05\x06")
+    for forged in (
+        data[: end + 12] + b"\xff\xff\xff\x7f" + data[end + 16 :],
+        data[:end] + b"PK\x06\x07" + b"\0" * 16 + data[end:],
+        data[:end],
+        b"",
+    ):
+        path.write_bytes(forged)
+        with pytest.raises(TargetError):
+            archive.zip_names(path)
+
+
 @pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "a\\..\\x"])
 def test_zip_members_can_not_lead_out(tmp_path: Path, name: str) -> None:
     with pytest.raises(TargetError, match="leads out"):
