@@ -12,8 +12,9 @@ from harness.cli.main import guarded  # noqa: E402 - the line above has to come 
 
 
 def main() -> None:
-    """Run a command and leave with its exit code, which a late Ctrl-C no longer changes."""
+    """Run a command and leave with its exit code, which a late signal no longer changes."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     code = guarded(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     sys.exit(code)

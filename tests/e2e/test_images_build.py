@@ -48,7 +48,7 @@ async def engine() -> AsyncIterator[CountingEngine]:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / name))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "harness"))
     return tmp_path / "harness"
 
 
@@ -194,7 +194,7 @@ async def test_a_program_that_does_not_compile_is_told(
     builder = await ensure_image(engine, "builder", silent)
     # A program nobody else compiles, so that two test runs don't meet in one container name.
     name = f"test{uuid.uuid4().hex[:8]}"
-    monkeypatch.setattr(native, "program_source", lambda name: b"int main(void) { return undeclared; }")
+    monkeypatch.setattr(native, "program_sources", lambda name: {f"{name}.c": b"int main(void) { return undeclared; }"})
     with pytest.raises(HarnessError, match="undeclared"):
         await native.compile_programs(engine, builder.id, [name], tmp_path)
     assert not await engine.call(engine.api.containers, all=True, filters={"name": name})
