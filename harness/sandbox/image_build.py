@@ -17,7 +17,7 @@ from harness.sandbox import slim
 from harness.sandbox.bootstrap import Progress, bootstrap
 from harness.sandbox.engine import Engine
 from harness.sandbox.image_overlay import append_overlay, changes
-from harness.sandbox.image_spec import BUILDER, ImageSpec, image_spec
+from harness.sandbox.image_spec import BUILDERS, ImageSpec, image_spec, program_builder
 from harness.sandbox.image_wheels import fetch_wheel
 from harness.sandbox.native import compile_programs
 
@@ -32,14 +32,14 @@ class Build:
         self._engine, self._source, self._cache, self._scratch = engine, source, cache, scratch
         self._progress = progress
         self._slots = anyio.CapacityLimiter(CONCURRENT)
-        self._builder_ready = anyio.Event()
+        self._builder_ready = {name: anyio.Event() for name in BUILDERS}
         self._compiling = anyio.Lock()
         self._fetching = anyio.Lock()
 
     async def make(self, specs: list[ImageSpec]) -> None:
-        """Make the images in this order; raises an exception group. Without the builder among them it must exist."""
-        if all(spec.name != BUILDER for spec in specs):
-            self._builder_ready.set()
+        """Make the images in this order; raises an exception group. A builder that is not among them must exist."""
+        for name in set(BUILDERS) - {spec.name for spec in specs}:
+            self._builder_ready[name].set()
         async with anyio.create_task_group() as tasks:
             for spec in specs:
                 tasks.start_soon(self._one, spec)
@@ -69,8 +69,8 @@ class Build:
             self._progress(f"{spec.name}: importing")
             await self._engine.call(_import, self._engine.api, spec, archive)
             await anyio.Path(archive).unlink()
-        if spec.name == BUILDER:
-            self._builder_ready.set()
+        if spec.name in self._builder_ready:
+            self._builder_ready[spec.name].set()
         self._progress(f"{spec.name}: ready after {anyio.current_time() - started:.0f} s")
 
     async def _slim_reference(self, spec: ImageSpec) -> str | None:
@@ -85,12 +85,13 @@ class Build:
         return None
 
     async def _programs(self, spec: ImageSpec) -> dict[str, bytes]:
-        if not spec.programs:
-            return {}
-        await self._builder_ready.wait()
-        async with self._compiling:
-            builder = image_spec(BUILDER).tag
-            return await compile_programs(self._engine, builder, spec.programs, self._cache)
+        made: dict[str, bytes] = {}
+        for name in spec.programs:
+            builder = program_builder(name)
+            await self._builder_ready[builder].wait()
+            async with self._compiling:
+                made |= await compile_programs(self._engine, image_spec(builder).tag, (name,), self._cache)
+        return made
 
 
 def _import(api: APIClient, spec: ImageSpec, archive: Path) -> None:

@@ -30,10 +30,15 @@ HOME = "/home/user"
 GATE_PATH = "/usr/local/bin/entry"
 WARDEN_PATH = "/usr/bin/monitor"
 
+RECORDER_PATH = "/usr/bin/recorder"
+
 #: The static programs: name of the folder and C file, and what they become.
-PROGRAMS = {"gate": GATE_PATH, "warden": WARDEN_PATH}
+PROGRAMS = {"gate": GATE_PATH, "warden": WARDEN_PATH, "recorder": RECORDER_PATH}
 
 BUILDER = "builder"
+RECORDER_BUILDER = "recorder-builder"
+#: The images in which programs are compiled; none of them holds a program itself.
+BUILDERS = (BUILDER, RECORDER_BUILDER)
 
 
 class CopyRule(Record):
@@ -110,9 +115,15 @@ def sandboxes_dir() -> Path:
     raise HarnessError("the folder sandboxes/ is missing", remedy="run harness from a checkout")
 
 
-def program_source(name: str) -> bytes:
-    """The C source of a static program (a key of PROGRAMS)."""
-    return (sandboxes_dir() / name / f"{name}.c").read_bytes()
+def program_sources(name: str) -> dict[str, bytes]:
+    """The sources of a static program (a key of PROGRAMS) by file name."""
+    folder = sandboxes_dir() / name
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != "image.toml"}
+
+
+def program_builder(name: str) -> str:
+    """The image in which a static program is compiled."""
+    return RECORDER_BUILDER if name == "recorder" else BUILDER
 
 
 def image_specs() -> tuple[ImageSpec, ...]:

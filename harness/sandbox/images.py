@@ -24,7 +24,7 @@ from harness.sandbox.bootstrap import Progress
 from harness.sandbox.cache import cache_dir
 from harness.sandbox.engine import Engine, EngineConflict, EngineNotFound
 from harness.sandbox.image_build import Build
-from harness.sandbox.image_spec import BUILDER, ImageSpec, image_spec, image_specs
+from harness.sandbox.image_spec import BUILDERS, ImageSpec, image_spec, image_specs, program_builder
 from harness.sandbox.native import remove_dead_builds
 
 #: `auto` (default): on a slim image that the engine has, else a bootstrap; `bootstrap`: always that; `pull`: on a slim
@@ -124,12 +124,12 @@ async def build_images(engine: Engine, names: Iterable[str], force: bool, progre
         await remove_dead_builds(engine)
         with TemporaryDirectory(prefix="build-", dir=cache) as scratch:
             work = Build(engine, source, cache, Path(scratch), progress)
-            # The builder first: the others wait for the programs it compiles.
-            if any(spec.programs for spec in wanted) and all(spec.name != BUILDER for spec in wanted):
-                builder = image_spec(BUILDER)
+            # Builders first: the others wait for the programs they compile.
+            needed = {program_builder(name) for spec in wanted for name in spec.programs}
+            for builder in map(image_spec, sorted(needed - {spec.name for spec in wanted})):
                 wanted += [builder] if await _find(engine, builder) is None else []
             try:
-                await work.make(sorted(wanted, key=lambda spec: spec.name != BUILDER))
+                await work.make(sorted(wanted, key=lambda spec: spec.name not in BUILDERS))
             except* (HarnessError, UsageError) as group:
                 error = group.exceptions[0]
                 while isinstance(error, BaseExceptionGroup):

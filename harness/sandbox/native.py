@@ -1,4 +1,4 @@
-"""The static programs of the sandbox (gate, warden), compiled in a container without a network.
+"""The static programs of the sandbox (gate, warden, recorder), compiled in a container without a network.
 
 The sources go in and the programs come out as archives; nothing of this machine is mounted. What was compiled once is
 kept in the cache by the digest of source, compiler image and options.
@@ -20,7 +20,7 @@ from docker import APIClient
 from harness.model.base import canonical_json, sha256_hex
 from harness.model.errors import HarnessError
 from harness.sandbox.engine import Engine, EngineNotFound
-from harness.sandbox.image_spec import program_source
+from harness.sandbox.image_spec import program_sources
 
 COMPILE = ("musl-gcc", "-std=c11", "-static", "-Os", "-s", "-Wall", "-Wextra", "-Werror")
 _MAX_PROGRAM_BYTES = 4 << 20
@@ -29,16 +29,19 @@ _MAX_PROGRAM_BYTES = 4 << 20
 async def compile_programs(engine: Engine, builder: str, names: Iterable[str], cache: Path) -> dict[str, bytes]:
     """Compile the named programs in the image with the id or tag `builder`; return their bytes by name.
 
+    A folder with a `build.sh` is built by it (its argument: where the program goes), any other is one C file.
+
     Raises HarnessError with the compiler's words when one does not compile.
     """
     made: dict[str, bytes] = {}
     for name in names:
-        source = program_source(name)
-        kept = anyio.Path(cache / "programs" / sha256_hex(canonical_json([builder, COMPILE, sha256_hex(source)])))
+        sources = program_sources(name)
+        digests = {file: sha256_hex(data) for file, data in sources.items()}
+        kept = anyio.Path(cache / "programs" / sha256_hex(canonical_json([builder, COMPILE, digests])))
         if await kept.is_file():
             made[name] = await kept.read_bytes()
             continue
-        made[name] = await _compile(engine, builder, name, source)
+        made[name] = await _compile(engine, builder, name, sources)
         await kept.parent.mkdir(parents=True, exist_ok=True)
         partial = kept.with_suffix(".part")
         await partial.write_bytes(made[name])
@@ -46,19 +49,22 @@ async def compile_programs(engine: Engine, builder: str, names: Iterable[str], c
     return made
 
 
-async def _compile(engine: Engine, builder: str, name: str, source: bytes) -> bytes:
+async def _compile(engine: Engine, builder: str, name: str, sources: dict[str, bytes]) -> bytes:
     api = engine.api
     host = api.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges"])
-    command = [*COMPILE, "-o", f"/tmp/{name}", f"/tmp/{name}.c"]  # noqa: S108 - inside the container
+    made = f"/tmp/{name}.made"  # noqa: S108 - inside the container
+    command = [*COMPILE, "-o", made, f"/tmp/{name}.c"]  # noqa: S108
+    if "build.sh" in sources:
+        command = ["sh", "/tmp/build.sh", made]  # noqa: S108
     container = await create_container(engine, f"compile-{name}", builder, command, host_config=host)
     try:
-        await engine.call(api.put_archive, container, "/tmp", _packed(f"{name}.c", source))  # noqa: S108
+        await engine.call(api.put_archive, container, "/tmp", _packed(sources))  # noqa: S108
         await engine.call(api.start, container)
         code = await engine.wait(container)
         if code != 0:
             reason = " ".join(" ".join(await last_words(engine, container, 5)).split())
-            raise HarnessError(f"{name}.c does not compile: {reason}", remedy="mend its source")
-        return await engine.call(_taken_out, api, container, f"/tmp/{name}")  # noqa: S108
+            raise HarnessError(f"the {name} does not compile: {reason}", remedy="mend its source")
+        return await engine.call(_taken_out, api, container, made)
     finally:
         await remove_container(engine, container)
 
@@ -95,12 +101,13 @@ async def remove_dead_builds(engine: Engine) -> None:
         await remove_container(engine, found["Id"])
 
 
-def _packed(name: str, data: bytes) -> bytes:
+def _packed(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        info = tarfile.TarInfo(name)
-        info.size = len(data)
-        tar.addfile(info, io.BytesIO(data))
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
     return buffer.getvalue()
 
 
