@@ -45,13 +45,15 @@ _EXAMPLE = re.compile(
 _TOPIC = re.compile(
     r"\b(?:attempts?|attack(?:s|ers?)?|jailbreaks?|injections?|(?:prompts?|texts?|inputs?|messages?|content|"
     r"documents?|descriptions?|strings?|instructions?|commands?|requests?|patterns?|code|files?|tools?|responses?|skills?|"
-    r"servers?|emails?|pages?|samples?|users?) (?:that|which|who|trying|asking|telling|designed|attempting|intended)|"
+    r"servers?|emails?|pages?|samples?|users?) (?:that|which|who|trying|asking|telling|designed|attempting|"
+    r"intended|says|asks|tells|wants|tries|claims)|"
     r"whether|if an?|adversar\w+|malicious|suspicious|poison\w*|threats?|payloads?|red team\w*)\b"
 )
 _VERBS = (
     "detect|block|prevent|flag|scan|identif|reject|filter|classif|guard|protect|recogni[sz]|monitor|warn|catch|"
     "mitigat|defend|sanitiz|sanitis|analy[sz]|inspect|evaluat|refus|highlight|quarantin|redact|test|check|measur|score|"
-    "screen|explain|describ|teach|discuss|summari[sz]|annotat|label|assess|review|simulat|verif|search|report"
+    "screen|mask|replac|remov|strip|encrypt|hash|hid|explain|describ|teach|discuss|summari[sz]|annotat|label|assess|review|"
+    "simulat|verif|search|report"
 )
 #: A verb of detection in the third person or as a gerund anywhere, or as the sentence's first word.
 _DETECTS = re.compile(
@@ -112,8 +114,14 @@ class Match:
     excerpt: str
 
 
-#: Verbs that end in s by themselves.
-_NOT_THIRD_PERSON = frozenset({"bypass", "dismiss", "pass", "access", "suppress", "trespass"})
+#: Plain forms that end like something else.
+_PLAIN_FORMS = frozenset({"bypass", "dismiss", "pass", "access", "suppress", "trespass", "embed", "feed", "mention"})
+#: Text from elsewhere whose instructions are to be ignored: what honest servers say about it.
+_UNTRUSTED = re.compile(
+    r"(?:(?:found|contained|embedded|included|present|hidden|that appear|that are|coming|in|inside|within|from) )+"
+    r"(?:[^ .]+ ){0,3}(?:it|them|content|contents|pages?|texts?|documents?|results?|files?|output|data|websites?|"
+    r"emails?|responses?)\b"
+)
 
 
 def match_phrases(item: ItemView, phrases: tuple[Phrase, ...]) -> tuple[Match, ...]:
@@ -142,11 +150,6 @@ def _position(prose: Prose, phrase: Phrase, first: int, last: int) -> Position:
     if position is Position.DESCRIPTIVE and phrase.refuses and _NEGATED.search(" ".join(prose.before(first, 4))):
         position = Position.INSTRUCTION
     verb = prose.word(first)
-    if (
-        phrase.names_own_act
-        and position is Position.INSTRUCTION
-        and verb.endswith("s")
-        and verb not in _NOT_THIRD_PERSON
-    ):
-        return Position.DESCRIPTIVE
-    return position
+    own_act = verb.endswith(("s", "ed", "tion")) and verb not in _PLAIN_FORMS
+    harmless = phrase.names_own_act and (own_act or _UNTRUSTED.match(prose.after(last, 8)) is not None)
+    return Position.DESCRIPTIVE if harmless and position is Position.INSTRUCTION else position

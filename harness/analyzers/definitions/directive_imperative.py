@@ -34,8 +34,8 @@ _ROWS: tuple[tuple[str, float, str], ...] = (
         "do_not/never/must_not/no_need_to ask/request ~2 user/human ~2 permission/confirmation/consent/approval",
     ),
     (SECRECY, 0.6, "{sly} ~1 {sly_act}"),
-    (FIRST, 0.6, "{call} {this_tool}/this/it/me ~3 before ~1 {any_other}"),
-    (FIRST, 0.6, "must/should/shall/has_to/needs_to/always always? be? {call} ~4 before {any_other}"),
+    (FIRST, 0.6, "{call} {this_tool}/this/it/me ~3 before/prior_to ~1 {any_other}"),
+    (FIRST, 0.6, "must/should/shall/has_to/needs_to/always always? be? {call} ~4 before/prior_to {any_other}"),
     (FIRST, 0.5, "{call} {this_tool} ~2 first for/in/on/no_matter/regardless/always/every"),
     (FIRST, 0.5, "before ~1 {calling}/doing/answering/responding ~1 {any_other}/anything_else/anything"),
     (FIRST, 0.5, "{call} {this_tool} ~3 every/each ~1 message/response/turn/request/conversation/prompt/time"),
@@ -80,8 +80,8 @@ _TAG = re.compile(
     r"(?<!\w)<\s{0,4}/?\s{0,4}(?:important|system|secret|hidden|critical|admin|override|mandatory|invisible|"
     r"(?:hidden|secret|system|internal|assistant|ai|llm|agent|model|special)[-_ ]?"
     r"(?:prompt|message|instructions?|rules?|note)|instructions?[-_ ]for[-_ ]\w{1,20})(?:\s[^<>]{0,60})?>"
-    r"|\[\s{0,2}/?(?:system|inst|admin|override|hidden)"
-    r"(?:[ _-](?:message|prompt|note|instructions?|override|command))?\s{0,2}[:\]]"
+    r"|(?-i:\[\s{0,2}/?(?:SYSTEM|INST|ADMIN|OVERRIDE|HIDDEN|System)"
+    r"(?:[ _-](?:MESSAGE|PROMPT|NOTE|INSTRUCTIONS?|OVERRIDE|COMMAND))?\s{0,2}[:\]])"
     r"|<\|(?:im_start|im_end|system|endoftext|assistant|user|start_header_id|eot_id)\|>"
     r"|\b(?:system|admin|developer)[ _-]override\s{0,2}[:!\]]|\bimportant system (?:instruction|message|note)s?\b"
     r"|<!--(?!\s{0,4}-->)|#{2,4}\s{0,4}(?:system|hidden)[ :]{1,2}(?:prompt|message|instructions?|override)|<<sys>>",

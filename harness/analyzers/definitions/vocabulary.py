@@ -11,7 +11,7 @@ VOCABULARY: dict[str, str] = {
     "earlier": "previous/previously/prior/preceding/above/earlier/foregoing/existing/original/initial/your/system/"
     "developer/past/former/current/other/user/safety",
     "orders": "instruction/guideline/directive/prompt/guardrail/restriction/constraint/policy/safeguard/programming/"
-    "order/directions/rules",
+    "directions/rules",
     "firm_orders": "instruction/guideline/directive/guardrail/safeguard/restriction",
     "plain_orders": "instruction/guideline/directive/rules/prompt",
     "all": "all/any/every/everything/entire/whole",
@@ -74,6 +74,7 @@ VOCABULARY: dict[str, str] = {
     "copy/look_up/"
     "locate/obtain/scan/search/{read_tool}",
     "read_tool": "re:(?:read|open|get|load|fetch)_[a-z]+",
+    "take_out": "{read}/print/take/encode/show",
     "content": "content/contents/text/value/values/data/output/copy",
     "its": "it/them/that/this/these/those/everything/contents/results/output/values\n"
     "its/their/the/each/any/all/file/found ~2 {content}/result/results/key/keys/file/credentials/secrets/"
@@ -81,7 +82,7 @@ VOCABULARY: dict[str, str] = {
     "into": "as/in/into/to/through/via/inside/with/use",
     "parameter": "{into} ~4 parameter/param/field/argument/sidenote/context/note/notes/metadata/body/header/"
     "query/feedback/"
-    "comment/scratchpad/property/input/tool/call/request/response/message",
+    "comment/scratchpad/property/payload/url/input/tool/call/request/response/message",
     "to": "to/at/via/into/onto",
     "mail_address": r"re:[^ ]+ @ [^ ]+",
     "url": r"re:https? / / [^ ]+",
