@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping
 from harness.acquisition.nearest import existing, npm_variants
 from harness.acquisition.node import plan
 from harness.acquisition.node.resolve import (
-    CPUS,
     Npm,
     NpmLock,
     UnknownNpmPackage,
     UnknownNpmVersion,
-    checked_lock,
 )
 from harness.acquisition.node.settings import RegistrySettings
 from harness.acquisition.node.tool import NodeTool, node_tool
@@ -60,7 +58,7 @@ class NodeWorld:
 
     async def npm(self) -> Npm:
         """npm with the machine's registry settings."""
-        return Npm((await self.tool()).npm, self.store, self._settings, self._architecture)
+        return Npm(await self.tool(), self.store, self._settings, self._architecture)
 
     async def install(
         self, dependencies: Mapping[str, str], options: RunOptions, what: str, engines: object, given: JsonObject | None
@@ -69,7 +67,9 @@ class NodeWorld:
         npm = await self.npm()
         self.progress(f"resolving {what}")
         if given is not None:
-            given = json.loads(checked_lock(given, self._settings.registries, CPUS[self._architecture]).text)
+            given = json.loads(npm.checked(given).text)
+            for entry in given["packages"].values():
+                entry.pop("resolved", None)  # npm asks its registry, by name, version and digest
             given["packages"][""] = {"name": "target", "version": "0.0.0", "dependencies": dict(dependencies)}
         lock = await npm.lock(dependencies, what, given)
         own = lock.root_entries.get(what, {})

@@ -15,7 +15,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from harness.acquisition.limits import CLOSURE_FILES
-from harness.acquisition.node.settings import DEFAULT_REGISTRY, RegistrySettings
+from harness.acquisition.node.settings import RegistrySettings
+from harness.acquisition.node.tool import NodeTool
 from harness.acquisition.store import Store
 from harness.acquisition.tools import ToolResult, run_tool, summary
 from harness.model.base import JsonObject, Record
@@ -30,6 +31,9 @@ _NAME = re.compile(r"(?:@[\w.~-]+/)?[\w.~][\w.~-]*", re.ASCII)
 _DEPENDENCIES = ("dependencies", "optionalDependencies", "peerDependencies")
 
 _FORBIDDEN = ("--allow-git=none", "--allow-remote=none", "--allow-file=none", "--allow-directory=none")
+#: Where locks for the sandbox say that packages lie: nowhere (RFC 2606). Only a key: npm finds each by its digest.
+NOWHERE = "https://registry.invalid/"
+
 #: npm's names for the architectures.
 CPUS = {"x86_64": "x64", "aarch64": "arm64"}
 
@@ -71,8 +75,9 @@ class UnknownNpmVersion(UsageError):
 class Npm:
     """npm on the host, with the machine's registry settings and nothing else of its configuration."""
 
-    def __init__(self, command: Sequence[str], store: Store, settings: RegistrySettings, architecture: str) -> None:
-        self._command = tuple(command)
+    def __init__(self, tool: NodeTool, store: Store, settings: RegistrySettings, architecture: str) -> None:
+        self._command = tool.npm
+        self._registries = settings.registries(tool.default_registry)
         self._store = store
         self._settings = settings
         self._cpu = CPUS[architecture]
@@ -119,7 +124,11 @@ class Npm:
                 lock = json.loads(text)
             except (OSError, ValueError) as error:
                 raise RegistryError(f"npm wrote no usable lock: {error}") from error
-        return checked_lock(lock, self._settings.registries, self._cpu)
+        return self.checked(lock)
+
+    def checked(self, lock: JsonObject) -> NpmLock:
+        """`checked_lock` with the registries of this machine's settings."""
+        return checked_lock(lock, self._registries, self._cpu)
 
     async def fetch(self, packages: Sequence[LockedPackage]) -> dict[str, tuple[str, int]]:
         """Bring the packages' files into the store; SHA-256 and size by location.
@@ -180,7 +189,7 @@ def checked_lock(lock: JsonObject, registries: Sequence[str], cpu: str) -> NpmLo
     """Check a lock entry by entry and make the one that the sandbox gets.
 
     Raises TargetError for a link, a file from elsewhere than the registries, an entry without a digest, or a
-    dependency that is a direct reference. In the result every address is that of npm's own registry.
+    dependency that is a direct reference. In the result every address is `NOWHERE`.
     """
     from harness.acquisition.node.integrity import strongest
 
@@ -198,7 +207,7 @@ def checked_lock(lock: JsonObject, registries: Sequence[str], cpu: str) -> NpmLo
         clean[location] = {key: value for key, value in entry.items() if key not in ("resolved", "devDependencies")}
         if location and not entry.get("inBundle"):
             # One and the same address for every mirror: only a key in the sandbox, which has no network.
-            clean[location]["resolved"] = f"{DEFAULT_REGISTRY}{name}/-/{name.split('/')[-1]}-{entry.get('version')}.tgz"
+            clean[location]["resolved"] = f"{NOWHERE}{name}/-/{name.split('/')[-1]}-{entry.get('version')}.tgz"
         if not location or entry.get("inBundle"):
             continue
         resolved, version = entry.get("resolved"), entry.get("version")

@@ -1,7 +1,7 @@
 """The machine's npm registry settings, read from its .npmrc files on purpose and nothing else of them.
 
 Read are registries (also by scope), credentials, certificates and proxies, from the files that npm documents
-(docs.npmjs.com, "npmrc": global, user, environment; the later wins). npm itself then runs with a file that holds
+(its manual page "npmrc": global, user, environment; the later wins). npm itself then runs with a file that holds
 these and nothing else, so that no other setting of the user can change or break what is resolved.
 """
 
@@ -13,8 +13,6 @@ from pathlib import Path
 
 from harness.acquisition.tools import clean_environment, system_ca_bundle
 from harness.model.base import Record, canonical_json, sha256_hex
-
-DEFAULT_REGISTRY = "https://registry.npmjs.org/"
 
 _PLAIN = {"registry", "cafile", "ca", "ca[]", "strict-ssl", "proxy", "https-proxy", "http-proxy", "noproxy"}
 _PATTERN = re.compile(
@@ -32,11 +30,13 @@ class RegistrySettings(Record):
         """A digest of the settings, for cache keys."""
         return sha256_hex(canonical_json([list(pair) for pair in self.values]))
 
-    @property
-    def registries(self) -> tuple[str, ...]:
-        """The addresses below which package files may lie, each ending in a slash; npm's own stands for the default."""
+    def registries(self, built_in: str) -> tuple[str, ...]:
+        """The addresses below which package files may lie, each ending in a slash.
+
+        `built_in` is npm's own default, which stands in locks whatever registry they were made with.
+        """
         named = [value for name, value in self.values if name == "registry" or name.endswith(":registry")]
-        return tuple(dict.fromkeys(address.rstrip("/") + "/" for address in (*named, DEFAULT_REGISTRY)))
+        return tuple(dict.fromkeys(address.rstrip("/") + "/" for address in (*named, built_in)))
 
     def text(self) -> str:
         """The content of the configuration file."""

