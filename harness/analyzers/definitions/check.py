@@ -116,6 +116,11 @@ class Match:
 
 #: Plain forms that end like something else.
 _PLAIN_FORMS = frozenset({"bypass", "dismiss", "pass", "access", "suppress", "trespass", "embed", "feed", "mention"})
+#: A second verb that tells what the tool does, where the secret is of a common kind (a token, a password).
+_CARRIES = re.compile(
+    r"(?!.*\b(?:dot|rsa|ssh|private|seed|environment)\b).*"
+    r"\b(?:sends|uploads|transmits|forwards|posts|submits|delivers|relays|ships)\b"
+)
 #: Text from elsewhere whose instructions are to be ignored: what honest servers say about it.
 _UNTRUSTED = re.compile(
     r"(?:(?:found|contained|embedded|included|present|hidden|that appear|that are|coming|in|inside|within|from) )+"
@@ -151,5 +156,8 @@ def _position(prose: Prose, phrase: Phrase, first: int, last: int) -> Position:
         position = Position.INSTRUCTION
     verb = prose.word(first)
     own_act = verb.endswith(("s", "ed", "tion")) and verb not in _PLAIN_FORMS
+    if phrase.threat is Threat.EXFILTRATION and not phrase.names_own_act:
+        own_act = _CARRIES.match(prose.between(first, last)) is not None
+        return Position.DESCRIPTIVE if own_act and position is Position.INSTRUCTION else position
     harmless = phrase.names_own_act and (own_act or _UNTRUSTED.match(prose.after(last, 8)) is not None)
     return Position.DESCRIPTIVE if harmless and position is Position.INSTRUCTION else position

@@ -25,7 +25,7 @@ TAG = "hidden-tag"
 _ROWS: tuple[tuple[str, float, str], ...] = (
     (SECRECY, 0.6, "{refuse} ~2 {let_know} ~4 {person}"),
     (SECRECY, 0.6, "{refuse} ~2 tell/mention/reveal/disclose/show/display/explain/discuss/talk_about/say {this}"),
-    (SECRECY, 0.6, "{person} must/should/may/can/does/do/need/will not be/to/need_to? {perceive}"),
+    (SECRECY, 0.6, "{person} must/should/may/can/does/do/need/will not/never be/to/need_to? {perceive}"),
     (SECRECY, 0.6, "keep/make sure? {this}/it ~3 secret/hidden/confidential/invisible/from_the_user/between_us"),
     (SECRECY, 0.6, "hide/conceal/keep ~4 from the? {person}"),
     (
@@ -35,7 +35,7 @@ _ROWS: tuple[tuple[str, float, str], ...] = (
     ),
     (SECRECY, 0.6, "{sly} ~1 {sly_act}"),
     (FIRST, 0.6, "{call} {this_tool}/this/it/me ~3 before/prior_to ~1 {any_other}"),
-    (FIRST, 0.6, "must/should/shall/has_to/needs_to/always always? be? {call} ~4 before/prior_to {any_other}"),
+    (FIRST, 0.6, "must/should/shall/has_to/needs_to/always always? be {call} ~4 before/prior_to {any_other}"),
     (FIRST, 0.5, "{call} {this_tool} ~2 first for/in/on/no_matter/regardless/always/every"),
     (FIRST, 0.5, "before ~1 {calling}/doing/answering/responding ~1 {any_other}/anything_else/anything"),
     (FIRST, 0.5, "{call} {this_tool} ~3 every/each ~1 message/response/turn/request/conversation/prompt/time"),

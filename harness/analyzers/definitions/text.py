@@ -140,6 +140,11 @@ class Prose:
             lead.append(word)
         return lead[::-1]
 
+    def between(self, first: int, last: int) -> str:
+        """The unstemmed tokens from `first` to `last`, joined by spaces."""
+        end = self._word_starts[last + 1] if last + 1 < len(self._word_starts) else len(self.words)
+        return self.words[self._word_starts[first] : end].rstrip()
+
     def after(self, token: int, number: int) -> str:
         """Up to `number` unstemmed tokens just after that token, joined by spaces."""
         if token + 1 >= len(self._word_starts):

@@ -11,9 +11,9 @@ VOCABULARY: dict[str, str] = {
     "earlier": "previous/previously/prior/preceding/above/earlier/foregoing/existing/original/initial/your/system/"
     "developer/past/former/current/other/user/safety",
     "orders": "instruction/guideline/directive/prompt/guardrail/restriction/constraint/policy/safeguard/programming/"
-    "directions/rules",
+    "directions/rules/guidance",
     "firm_orders": "instruction/guideline/directive/guardrail/safeguard/restriction",
-    "plain_orders": "instruction/guideline/directive/rules/prompt",
+    "plain_orders": "instruction/guideline/directive/rules/prompt/guidance",
     "all": "all/any/every/everything/entire/whole",
     "loose": "message/context/conversation/text/training/command/input/content/request",
     "told": "everything/anything/all/whatever/what that? above/before_this/you_were/you_have_been/you_know/"
@@ -72,7 +72,7 @@ VOCABULARY: dict[str, str] = {
     "output/give/store/share/report/use/set/fill",
     "read": "read/open/cat/load/access/fetch/get/retrieve/collect/harvest/gather/dump/extract/grab/find/list/"
     "copy/look_up/"
-    "locate/obtain/scan/search/{read_tool}",
+    "locate/obtain/scan/search/look_for/{read_tool}",
     "read_tool": "re:(?:read|open|get|load|fetch)_[a-z]+",
     "take_out": "{read}/print/take/encode/show",
     "content": "content/contents/text/value/values/data/output/copy",
