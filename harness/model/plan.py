@@ -17,22 +17,74 @@ class ActionKind(StrEnum):
     STOCK_CLIENT = "stock-client"
     START = "start"
     DISCOVER = "discover"
+    READ_SOURCE = "read-source"
     STOP = "stop"
+    CONCLUDE = "conclude"
+
+
+class Obstacle(StrEnum):
+    """What keeps a target from starting and is no fault of its own: it can't be supplied in this sandbox."""
+
+    NATIVE_ADDON = "native add-on"
+    PROGRAM = "system program"
+    LIBRARY = "shared library"
+    NETWORK = "network"
+    PLATFORM = "platform"
+
+
+class Adjustment(Record):
+    """How an attempt differs from what the target's metadata says. Empty: it does not.
+
+    The argument vector becomes entry + `subcommand` + the operator's arguments + `arguments`. `environment` never
+    holds a name that the operator gave. `files`: text by path below the home directory. `of_its_time`: dependencies
+    as of the release. `patience`: seconds to wait for the first answer instead of the option's, if smaller.
+    """
+
+    subcommand: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    files: dict[str, str] = {}
+    of_its_time: bool = False
+    patience: float | None = None
 
 
 class Action(Record):
-    """One step. `background`: the driver goes on without waiting for its end."""
+    """One step. `background`: the driver goes on without waiting for its end.
+
+    `adjustment`, `attempt`, `why` and `guess` go with START (and the first with STOCK_CLIENT): `guess` when nothing
+    the target said asks for the change. `obstacle` and `notes` go with CONCLUDE: they are recorded as they are.
+    """
 
     number: int
     kind: ActionKind
     session: str = "main"
     background: bool = False
     prediction: str = ""
+    adjustment: Adjustment = Adjustment()
+    attempt: int = 1
+    why: str = ""
+    guess: bool = False
+    obstacle: Obstacle | None = None
+    what: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Observation(Record):
-    """What came of the action with this number: whether the session can go on, and why not."""
+    """What came of the action with this number: whether the session can go on, and why not.
+
+    The rest tells what an attempt showed, each text bounded by the driver: `stderr` (head and tail), `output` (lines
+    on stdout that were no messages), `refusal` (the error that answered the handshake), `silent` (alive, and no
+    answer came), `tools` (number declared), how it ended. `variables`: what READ_SOURCE found.
+    """
 
     number: int
     usable: bool
     detail: str = ""
+    stderr: str = ""
+    output: tuple[str, ...] = ()
+    refusal: str = ""
+    silent: bool = False
+    tools: int | None = None
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    variables: tuple[str, ...] = ()

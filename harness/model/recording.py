@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter
 
 from harness.model.base import Record
 from harness.model.options import RunOptions
+from harness.model.plan import Obstacle
 from harness.model.surface import ItemKind, ListEnd, Surface
 from harness.model.target import Artifact, TargetRef
 
@@ -77,13 +78,19 @@ class PhaseEvent(EventBase):
 
 
 class AttemptEvent(EventBase):
-    """The target was started with these arguments; environment by name only."""
+    """The target was started with these arguments; environment by name only.
+
+    `number` counts the starts within the session; `why` is empty for the first, which is as the metadata says.
+    `guess`: nothing that the target said asked for the change. An attempt that was answered counts, the last of
+    several; where none was, the last that was no guess.
+    """
 
     kind: Literal["attempt"] = "attempt"
     number: int
     argv: tuple[str, ...]
     environment: tuple[str, ...] = ()
     why: str = ""
+    guess: bool = False
 
 
 class InstallStepEvent(EventBase):
@@ -189,6 +196,14 @@ class NoteEvent(EventBase):
     text: str
 
 
+class ObstacleEvent(EventBase):
+    """The target could not start here for a reason that is no fault of its own; `what` names what was missing."""
+
+    kind: Literal["obstacle"] = "obstacle"
+    obstacle: Obstacle
+    what: str = ""
+
+
 Event: TypeAlias = Annotated[
     PhaseEvent
     | AttemptEvent
@@ -201,7 +216,8 @@ Event: TypeAlias = Annotated[
     | ExitEvent
     | LimitEvent
     | StockClientEvent
-    | NoteEvent,
+    | NoteEvent
+    | ObstacleEvent,
     Field(discriminator="kind"),
 ]
 
