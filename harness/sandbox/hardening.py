@@ -1,4 +1,4 @@
-"""The hardened container: what a target, an install step and a warden may do, as the engine's create request.
+"""The hardened containers: what target, install step, warden and recorder may do, as the engine's create requests.
 
 Everything here is a pure function. The settings and their reasons are those of the threat model: no network
 interface, no capability, read-only root, bounded memory, processes, descriptors and writable space.
@@ -21,6 +21,9 @@ INPUT = "/input"
 HOSTNAME = "workstation"
 WARDEN_MEMORY_BYTES = 32 << 20
 WARDEN_PIDS = 16
+#: The rings beside the one whose size is chosen, the loader's buffer, and what the kernel needs to check the program.
+RECORDER_MEMORY_BYTES = 64 << 20
+RECORDER_PIDS = 16
 
 LABEL_RUN = "harness.run"
 LABEL_LEASE = "harness.lease"
@@ -114,6 +117,29 @@ def warden_config(*, image: str, deadline_seconds: int, labels: Mapping[str, str
     }
 
 
+def recorder_config(
+    *, image: str, deadline_seconds: int, ring_kib: int, labels: Mapping[str, str], runtime: str | None = None
+) -> dict[str, Any]:
+    """The create request of a recorder: root with the one capability to load and attach it, which it then gives up.
+
+    The engine's own seccomp profile stands (it lets the holder of that capability load programs, ours lets nobody).
+    It needs neither a mount nor the machine's pid namespace: a container's read-only /sys has the kernel's types.
+    """
+    memory = RECORDER_MEMORY_BYTES + (ring_kib << 10)
+    host = _host_config(memory=memory, pids=RECORDER_PIDS, cpus=1.0, open_files=128, seccomp=None)
+    host["CapAdd"] = ["SYS_ADMIN"]
+    host["SecurityOpt"].append("label=disable")  # SELinux forbids containers to load programs; elsewhere no effect
+    host["Init"] = False
+    if runtime is not None:
+        host["Runtime"] = runtime
+    return {
+        **_process(image, "0:0", labels),
+        "Hostname": HOSTNAME,
+        "Cmd": [str(deadline_seconds), str(ring_kib)],
+        "HostConfig": host,
+    }
+
+
 def _process(image: str, user: str, labels: Mapping[str, str]) -> dict[str, Any]:
     return {
         "Image": image,
@@ -130,12 +156,12 @@ def _process(image: str, user: str, labels: Mapping[str, str]) -> dict[str, Any]
     }
 
 
-def _host_config(*, memory: int, pids: int, cpus: float, open_files: int, seccomp: str) -> dict[str, Any]:
+def _host_config(*, memory: int, pids: int, cpus: float, open_files: int, seccomp: str | None) -> dict[str, Any]:
     return {
         "NetworkMode": "none",
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges:true", f"seccomp={seccomp}"],
+        "SecurityOpt": ["no-new-privileges:true", *([] if seccomp is None else [f"seccomp={seccomp}"])],
         "PidsLimit": pids,
         "Memory": memory,
         "MemorySwap": memory,  # equal: else as much swap comes on top
