@@ -19,6 +19,11 @@ except ImportError:
         sys.exit(f"Python has no venv module here: install {package} and run make again")
     print(f"installing {package}", file=sys.stderr)
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "update", "-qq"], check=True, env=quiet)
-    subprocess.run(["apt-get", "install", "-qqy", "--no-install-recommends", package], check=True, env=quiet)
+    subprocess.run(["apt-get", "update", "-qq"], check=True, env=quiet, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["apt-get", "install", "-qqy", "--no-install-recommends", package],
+        check=True,
+        env=quiet,
+        stdout=subprocess.DEVNULL,
+    )
 subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
