@@ -132,10 +132,9 @@ class Recorder:
         """Start the container and listen to it until it ends; errors are kept for those who wait."""
         try:
             await self._engine.call(self._engine.api.start, self.container)
-            async with anyio.create_task_group() as tasks:
+            async with background() as tasks:
                 tasks.start_soon(self._streams.pump)
                 await self._listen()
-                tasks.cancel_scope.cancel()
         except HarnessError as error:
             self._error = error if isinstance(error, EngineError) else EngineError(error.message, remedy=error.remedy)
         finally:

@@ -123,6 +123,7 @@ class RecordDecoder:
         self._epoch = epoch
         self._held: list[tuple[int, bytes]] = []
         self._next = 0
+        self._highest = 0
         self._gate = 0
         self._gate_open = True
         self._marked: deque[str] = deque(maxlen=4096)
@@ -136,7 +137,7 @@ class RecordDecoder:
         return tuple(self._marked)
 
     def add(self, batch: bytes) -> list[Event]:
-        """Take a batch; returns events only where too much would be held, or for what is told afterwards."""
+        """Take a batch; returns events only where too much would be held."""
         at, end = 0, len(batch)
         told: list[Event] = []
         while end - at >= RECORD.size:
@@ -146,16 +147,17 @@ class RecordDecoder:
             record = batch[at : at + size]
             at += size
             if sequence == UNNUMBERED:
-                self._tell(record, told)
+                sequence = self._highest  # told afterwards: in its place among what has come
             else:
                 self.received += 1
-                self._held.append((sequence, record))
+                self._highest = max(self._highest, sequence)
+            self._held.append((sequence, record))
         if at != end:
             self.damaged += 1
         if len(self._held) > HELD:
             self._held.sort()
             half = len(self._held) // 2
-            told = self._given(half) + told
+            told = self._given(half)
         return told
 
     def read_up_to(self, sequence: int, limit: int = HELD) -> list[Event]:
@@ -179,7 +181,7 @@ class RecordDecoder:
         told: list[Event] = []
         for sequence, record in self._held[:count]:
             if sequence < self._next:
-                self.late += 1
+                self.late += ORDER.unpack_from(record)[4] != UNNUMBERED
             else:
                 self._next = sequence + 1
             self._tell(record, told)
@@ -308,7 +310,8 @@ class RecordDecoder:
         args = struct.unpack_from(f"<{len(raw) // 8}q", raw)
         path, claimed = _path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
         path2, claimed2 = _path_of(parts, PART_FILE2, PART_PATH2, PART_BASE2, notes)
-        unreturned = kind == PENDING or bool(flags & FLAG_ENTERED)
+        # A filter that kills leaves the call's number where the result would be.
+        unreturned = kind == PENDING or bool(flags & FLAG_ENTERED) or (compat and bool(flags & FLAG_DENIED))
         return SyscallEvent.model_validate(
             {
                 **common,

@@ -119,6 +119,7 @@ enum call_kind {
     KIND_PROCESS,  /* prctl: some options only */
     KIND_CLONE,    /* failed ones, and such that make namespaces */
     KIND_CLONE3,
+    KIND_DIRECTORY, /* chdir */
     KIND_SLEEP,    /* told at the beginning, from a second on; `address`: where the time is */
     KIND_END,      /* exit_group: told at the beginning */
     KIND_EXEC,     /* failed ones; the others have a record of their own */

@@ -6,8 +6,10 @@
  * failed calls, and marked as claims. A call that a seccomp filter answers never gets to sys_enter, so calls are
  * decoded from the registers at sys_exit.
  *
- * Needs Linux 5.12 (atomics with results). Loops are bounded and offsets are kept in map memory on purpose: what the
- * verifier has to take for unknown, it need not follow along every path.
+ * Needs Linux 5.12 (atomics with results). The verifier must be able to follow all of it: loops are bounded, offsets
+ * are kept in map memory (what has to be taken for unknown need not be followed along every path), and the larger
+ * pieces are global functions, which are checked once and not at each of their calls; these take an index instead of
+ * a pointer, and numbers instead of kernel pointers.
  */
 #include "record.h"
 
@@ -23,7 +25,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define READ BPF_CORE_READ
 
 #define OFFSET_MASK 0x3fff
-#define DATA_BYTES 32752
+#define DATA_BYTES 32680
 #define RECORD_MAX 0x6000
 #define PATH_STEPS 64
 #define NAMESPACE_DEPTH 8
@@ -44,7 +46,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 struct scratch {
     u32 offset;
-    u32 spare;
+    u32 which; /* its index, set by begin() */
+    u64 arguments[8];
     u8 data[DATA_BYTES];
 };
 
@@ -157,7 +160,7 @@ static __always_inline struct scratch *scratch_of(u32 index)
     return bpf_map_lookup_elem(&scratches, &index);
 }
 
-static __always_inline struct record *begin(struct scratch *s, struct task_struct *task, u8 type, u32 deep)
+static __always_inline struct record *begin(struct scratch *s, u32 which, struct task_struct *task, u8 type, u32 deep)
 {
     struct record *r = (struct record *)s->data;
 
@@ -174,6 +177,7 @@ static __always_inline struct record *begin(struct scratch *s, struct task_struc
     r->number = 0;
     bpf_get_current_comm(r->comm, sizeof r->comm);
     s->offset = sizeof *r;
+    s->which = which;
     return r;
 }
 
@@ -239,8 +243,11 @@ static __always_inline struct mount *mount_of(struct vfsmount *inner)
 }
 
 /* Walk from a file's entry to the root of its mount namespace, over mounts. Names come out last first. */
-static __noinline int put_path(struct scratch *s, u32 tag, u64 inner, u64 entry)
+__noinline int put_path_in(u32 which, u32 tag, u64 inner, u64 entry)
 {
+    struct scratch *s = scratch_of(which);
+    if (!s)
+        return 0;
     struct dentry *dentry = (struct dentry *)entry;
     struct mount *mount = mount_of((struct vfsmount *)inner);
     u32 start = s->offset & OFFSET_MASK;
@@ -260,11 +267,15 @@ static __noinline int put_path(struct scratch *s, u32 tag, u64 inner, u64 entry)
                 if (dentry != top || !READ(mount, mnt_ns))
                     flags |= PART_DETACHED;
                 flags &= ~PART_CUT;
-                break;
+                if (dentry == top || s->offset != start + sizeof(struct part))
+                    break; /* else it is a name on no tree, as that of a memfd */
+                parent = dentry;
+                step = PATH_STEPS;
+            } else {
+                dentry = READ(mount, mnt_mountpoint);
+                mount = above;
+                continue;
             }
-            dentry = READ(mount, mnt_mountpoint);
-            mount = above;
-            continue;
         }
         if (offset > start + PATH_BYTES - NAME_BYTES)
             break;
@@ -284,7 +295,7 @@ static __noinline int put_path(struct scratch *s, u32 tag, u64 inner, u64 entry)
 
 static __always_inline void put_file(struct scratch *s, u32 tag, struct file *file)
 {
-    put_path(s, tag, (u64)READ(file, f_path.mnt), (u64)READ(file, f_path.dentry));
+    put_path_in(s->which, tag, (u64)READ(file, f_path.mnt), (u64)READ(file, f_path.dentry));
 }
 
 static __always_inline void put_identity(struct scratch *s, struct inode *inode)
@@ -347,8 +358,11 @@ static __always_inline void put_inet(struct scratch *s, u8 tag, struct sock *soc
     }
 }
 
-static __noinline int put_socket(struct scratch *s, u64 number)
+__noinline int put_socket(u32 which, u64 number)
 {
+    struct scratch *s = scratch_of(which);
+    if (!s)
+        return 0;
     struct task_struct *task = bpf_get_current_task_btf();
     struct file *file = file_of(task, number);
 
@@ -382,8 +396,11 @@ static __noinline int put_socket(struct scratch *s, u64 number)
     return 0;
 }
 
-static __noinline int put_address(struct scratch *s, u64 address, u64 size)
+__noinline int put_address(u32 which, u64 address, u64 size)
 {
+    struct scratch *s = scratch_of(which);
+    if (!s)
+        return 0;
     u32 length = size > ADDRESS_MAX - 1 ? ADDRESS_MAX - 1 : size;
 
     if (!address || !length)
@@ -406,7 +423,7 @@ static __always_inline void put_message(struct scratch *s, u64 message)
     } head = {};
 
     if (!bpf_probe_read_user(&head, sizeof head, (void *)message))
-        put_address(s, head.name, head.length);
+        put_address(s->which, head.name, head.length);
 }
 
 /* ---- calls ---- */
@@ -484,20 +501,21 @@ static __always_inline void read_arguments(u64 *out, struct pt_regs *regs, int c
 #endif
 }
 
-static __always_inline void put_arguments(struct scratch *s, const u64 *arguments, u32 count)
+static __always_inline void put_arguments(struct scratch *s, u32 count)
 {
     u64 *out = room(s);
 
     for (int i = 0; i < 6; i++)
-        out[i] = arguments[i];
+        out[i] = s->arguments[i]; /* all, though fewer may be kept: there is space */
     put(s, PART_ARGUMENTS, 0, (count > 6 ? 6 : count) * sizeof(u64));
 }
 
-/* The last member is written whole even where only some arguments are kept: room() has space for it. */
-
 /* A path as it was given, and where it is relative the directory it starts from. */
-static __noinline int put_claimed_path(struct scratch *s, u64 address, u64 directory, u32 second)
+__noinline int put_claimed_path(u32 which, u64 address, u64 directory, u32 second)
 {
+    struct scratch *s = scratch_of(which);
+    if (!s)
+        return 0;
     struct task_struct *task = bpf_get_current_task_btf();
     u32 offset = s->offset & OFFSET_MASK;
 
@@ -506,7 +524,7 @@ static __noinline int put_claimed_path(struct scratch *s, u64 address, u64 direc
         return 0;
     if ((int)directory == AT_FDCWD) {
         struct fs_struct *fs = READ(task, fs);
-        put_path(s, second ? PART_BASE2 : PART_BASE, (u64)READ(fs, pwd.mnt), (u64)READ(fs, pwd.dentry));
+        put_path_in(s->which, second ? PART_BASE2 : PART_BASE, (u64)READ(fs, pwd.mnt), (u64)READ(fs, pwd.dentry));
     } else {
         struct file *file = file_of(task, directory);
         if (file)
@@ -515,8 +533,11 @@ static __noinline int put_claimed_path(struct scratch *s, u64 address, u64 direc
     return 0;
 }
 
-static __noinline int put_descriptor(struct scratch *s, u32 number, u32 second)
+__noinline int put_descriptor(u32 which, u32 number, u32 second)
 {
+    struct scratch *s = scratch_of(which);
+    if (!s)
+        return 0;
     struct file *file = file_of(bpf_get_current_task_btf(), number);
 
     if (!file)
@@ -530,7 +551,7 @@ static __noinline int put_descriptor(struct scratch *s, u32 number, u32 second)
 }
 
 /* Count bytes by process and file: for sockets, and regular files that are open for writing. */
-static __noinline int count_bytes(u32 number, u64 read, u64 written)
+__noinline int count_bytes(u32 number, u64 read, u64 written)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     struct file *file = file_of(task, number);
@@ -569,12 +590,13 @@ static __noinline int count_bytes(u32 number, u64 read, u64 written)
 }
 
 /* At close: what went through this file by this process, told with its path or addresses. */
-static __always_inline void tell_transfer(struct task_struct *task, u64 number, u32 deep)
+__noinline int tell_transfer(u64 number, u32 deep)
 {
+    struct task_struct *task = bpf_get_current_task_btf();
     struct file *file = file_of(task, number);
 
     if (!file)
-        return;
+        return 0;
     struct inode *inode = READ(file, f_inode);
     u64 key = ((u64)task->tgid << 42) ^ (u64)inode;
     u32 slot = (u32)(key >> 6) * 2654435761U >> 12;
@@ -588,19 +610,20 @@ static __always_inline void tell_transfer(struct task_struct *task, u64 number, 
     }
     struct scratch *s = at ? scratch_of(SCRATCH_ENTER) : 0;
     if (!s)
-        return;
-    begin(s, task, TYPE_TRANSFER, deep);
+        return 0;
+    begin(s, SCRATCH_ENTER, task, TYPE_TRANSFER, deep);
     struct transfer *out = room(s);
     *out = *at;
     put(s, PART_ARGUMENTS, 0, sizeof *out);
     if ((READ(inode, i_mode) & S_IFMT) == S_IFSOCK)
-        put_socket(s, number);
+        put_socket(s->which, number);
     else
         put_file(s, PART_FILE, file);
     at->read = at->written = 0;
     at->orphaned = 0;
     at->key = 0;
     send(s, RING_BULK);
+    return 0;
 }
 
 static __always_inline void note_pending(struct task_struct *task, u64 number, const u64 *arguments, struct call *call)
@@ -668,7 +691,6 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     u32 deep = matches(task);
-    u64 arguments[8];
 
     if (!deep)
         return 0;
@@ -682,11 +704,15 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
     seen(shared.entered, id);
     if ((u64)id >= CALLS)
         return 0;
+    struct scratch *s = scratch_of(SCRATCH_ENTER);
+    if (!s)
+        return 0;
     struct call *call = &shared.calls[id & (CALLS - 1)];
+    u64 *arguments = s->arguments;
     u8 kind = call->kind;
     if (kind == KIND_CLOSE) {
         read_arguments(arguments, regs, 0);
-        tell_transfer(task, arguments[0], deep);
+        tell_transfer(arguments[0], deep);
         return 0;
     }
     if (call->flags & CALL_TRACKED) {
@@ -708,14 +734,11 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
             if (seconds < 1)
                 return 0;
         }
-        struct scratch *s = scratch_of(SCRATCH_ENTER);
-        if (!s)
-            return 0;
-        struct record *r = begin(s, task, TYPE_CALL, deep);
+        struct record *r = begin(s, SCRATCH_ENTER, task, TYPE_CALL, deep);
         r->number = id;
         r->flags |= FLAG_ENTERED;
         r->result = seconds;
-        put_arguments(s, arguments, call->arguments);
+        put_arguments(s, call->arguments);
         send(s, RING_BULK);
     }
     return 0;
@@ -761,21 +784,21 @@ static __always_inline int is_mark(const u8 *path, u32 length)
            path[4] == 'r' && path[5] == 'k' && path[6] == '/';
 }
 
-static __noinline int tell_compat(u32 deep, u64 number, s64 result, const u64 *arguments)
+__noinline int tell_compat(u32 deep, u64 number, s64 result)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     struct scratch *s = scratch_of(SCRATCH_EXIT);
 
     if (!s)
         return 0;
-    struct record *r = begin(s, task, TYPE_CALL, deep);
+    struct record *r = begin(s, SCRATCH_EXIT, task, TYPE_CALL, deep);
     r->flags |= FLAG_COMPAT;
     if (!was_seen(shared.compat, number))
         r->flags |= FLAG_DENIED;
     seen(shared.compat_returned, number);
     r->number = number;
     r->result = result;
-    put_arguments(s, arguments, 6);
+    put_arguments(s, 6);
     send(s, RING_BULK);
     return 0;
 }
@@ -785,10 +808,13 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     u32 deep = matches(task);
-    u64 arguments[8] = {};
 
     if (!deep)
         return 0;
+    struct scratch *s = scratch_of(SCRATCH_EXIT);
+    if (!s)
+        return 0;
+    u64 *arguments = s->arguments;
 #if defined(__TARGET_ARCH_x86)
     u64 id = regs->orig_ax;
 #else
@@ -798,7 +824,7 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
         return 0; /* a return from a signal handler, or a call that a tracer skipped */
     if (is_compat(task)) {
         read_arguments(arguments, regs, 1);
-        tell_compat(deep, id, result, arguments);
+        tell_compat(deep, id, result);
         return 0;
     }
     u8 flags = 0;
@@ -806,8 +832,13 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
         flags |= FLAG_X32;
         id &= CALLS - 1;
     } else {
-        seen(shared.returned, id);
-        if (!was_seen(shared.entered, id))
+        /* Before the gate's mark a call may return that was begun before anything was recorded; the first process
+         * (the warden) waits in one. */
+        if (shared.gate && !was_seen(shared.returned, id)) {
+            if (was_seen(shared.entered, id) || own_number(task->thread_pid) != 1)
+                seen(shared.returned, id);
+        }
+        if (!was_seen(shared.entered, id) && was_seen(shared.returned, id))
             flags |= FLAG_DENIED;
     }
     struct call call = {};
@@ -876,14 +907,11 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
     }
     }
 
-    struct scratch *s = scratch_of(SCRATCH_EXIT);
-    if (!s)
-        return 0;
-    struct record *r = begin(s, task, TYPE_CALL, deep);
+    struct record *r = begin(s, SCRATCH_EXIT, task, TYPE_CALL, deep);
     r->flags |= flags;
     r->number = id;
     r->result = result;
-    put_arguments(s, arguments, call.arguments);
+    put_arguments(s, call.arguments);
 
     if (call.kind == KIND_OPEN && !failed) {
         struct file *file = file_of(task, result);
@@ -900,13 +928,13 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
                 ring = RING_VITAL;
             }
         } else {
-            call.kind = KIND_PLAIN; /* closed by another thread already: all that is left is the claim */
+            call.kind = KIND_PLAIN; /* another thread has closed it: all that is left is the claim */
         }
     }
-    if (call.path && (call.kind != KIND_OPEN || failed)) {
+    if (call.path && (failed || (call.kind != KIND_OPEN && call.kind != KIND_DIRECTORY))) {
         u32 offset = s->offset & OFFSET_MASK;
         u64 directory = call.base ? argument(arguments, call.base) : (u64)AT_FDCWD;
-        put_claimed_path(s, argument(arguments, call.path), directory, 0);
+        put_claimed_path(s->which, argument(arguments, call.path), directory, 0);
         u8 *path = &s->data[offset + sizeof(struct part)];
         u32 length = s->offset - offset;
         if (call.kind == KIND_STAT && !is_telltale(path))
@@ -918,18 +946,22 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
             ring = RING_MARKS;
         }
     }
+    if (call.kind == KIND_DIRECTORY && !failed) {
+        struct fs_struct *fs = READ(task, fs);
+        put_path_in(s->which, PART_FILE, (u64)READ(fs, pwd.mnt), (u64)READ(fs, pwd.dentry));
+    }
     if (call.path2) {
         u64 directory = call.base2 ? argument(arguments, call.base2) : (u64)AT_FDCWD;
-        put_claimed_path(s, argument(arguments, call.path2), directory, 1);
+        put_claimed_path(s->which, argument(arguments, call.path2), directory, 1);
     }
     if (call.file)
-        put_descriptor(s, argument(arguments, call.file), 0);
+        put_descriptor(s->which, argument(arguments, call.file), 0);
     if (call.file2)
-        put_descriptor(s, argument(arguments, call.file2), 1);
+        put_descriptor(s->which, argument(arguments, call.file2), 1);
     if (call.kind == KIND_SOCKET || call.kind == KIND_MESSAGE || call.kind == KIND_MESSAGES) {
-        put_socket(s, arguments[0]);
+        put_socket(s->which, arguments[0]);
         if (call.address)
-            put_address(s, argument(arguments, call.address), argument(arguments, call.address + 1));
+            put_address(s->which, argument(arguments, call.address), argument(arguments, call.address + 1));
         else if (call.kind == KIND_MESSAGE)
             put_message(s, arguments[1]);
         else if (call.kind == KIND_MESSAGES)
@@ -955,7 +987,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old, struct linux_binprm *pr
     struct scratch *s = scratch_of(SCRATCH_EXEC);
     if (!s)
         return 0;
-    struct record *r = begin(s, task, TYPE_EXEC, deep);
+    struct record *r = begin(s, SCRATCH_EXEC, task, TYPE_EXEC, deep);
     struct mm_struct *mm = task->mm;
     struct file *file = READ(mm, exe_file);
     if (file) {
@@ -967,7 +999,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old, struct linux_binprm *pr
     if (interpreter != name)
         put_kernel_string(s, PART_INTERPRETER, interpreter);
     struct fs_struct *fs = READ(task, fs);
-    put_path(s, PART_DIRECTORY, (u64)READ(fs, pwd.mnt), (u64)READ(fs, pwd.dentry));
+    put_path_in(s->which, PART_DIRECTORY, (u64)READ(fs, pwd.mnt), (u64)READ(fs, pwd.dentry));
 
     u64 start = READ(mm, arg_start), length = READ(mm, arg_end) - start;
     u32 cut = length > ARGV_BYTES - 1 ? PART_CUT : 0;
@@ -1001,7 +1033,7 @@ int BPF_PROG(on_fork, struct task_struct *task, struct task_struct *child)
     struct scratch *s = scratch_of(SCRATCH_FORK);
     if (!s)
         return 0;
-    struct record *r = begin(s, task, TYPE_FORK, deep);
+    struct record *r = begin(s, SCRATCH_FORK, task, TYPE_FORK, deep);
     int thread = task->tgid == child->tgid;
     r->number = thread;
     r->result = own_number(READ(child, thread_pid));
@@ -1028,7 +1060,7 @@ int BPF_PROG(on_end, struct task_struct *task)
     struct scratch *s = scratch_of(SCRATCH_END);
     if (!s)
         return 0;
-    struct record *r = begin(s, task, TYPE_EXIT, deep);
+    struct record *r = begin(s, SCRATCH_END, task, TYPE_EXIT, deep);
     int of_group = READ(task, signal, group_exit_code);
     r->result = of_group ? of_group : task->exit_code;
     send(s, RING_VITAL);

@@ -223,8 +223,8 @@ static void choose_calls(void)
     CALL(removexattr, KIND_PLAIN, 0, 2, .path = 1, .path2 = 2);
     CALL(lremovexattr, KIND_PLAIN, 0, 2, .path = 1, .path2 = 2);
     CALL(fremovexattr, KIND_PLAIN, 0, 2, .path2 = 2, .file = 1);
-    CALL(chdir, KIND_PLAIN, 0, 1, .path = 1);
-    CALL(fchdir, KIND_PLAIN, 0, 1, .file = 1);
+    CALL(chdir, KIND_DIRECTORY, 0, 1, .path = 1);
+    CALL(fchdir, KIND_DIRECTORY, 0, 1);
 
     CALL(socket, KIND_PLAIN, CALL_TRACKED, 3);
     CALL(socketpair, KIND_PLAIN, CALL_TRACKED, 3);
