@@ -92,6 +92,8 @@ class BundleWriter:
             event = event.model_copy(update={"data": data, "truncated": True})
         self._message_bytes += len(data)
         self._write(self._messages, event)
+        if not self._shortening:  # a run that dies leaves its conversation; a flood need not cost a write each
+            self._messages.flush()
         if not self._shortening and self._message_bytes > self._limits.bundle_message_bytes:
             self._shortening = True
             self.record(
