@@ -125,8 +125,9 @@ class Recorder:
         )
 
     def close(self) -> None:
-        """Hang up: the recorder ends."""
+        """Hang up: the recorder ends, and what was not read of its events is thrown away."""
         self._streams.close()
+        self.events.close()
 
     async def run(self) -> None:
         """Start the container and listen to it until it ends; errors are kept for those who wait."""

@@ -59,6 +59,7 @@ class Stage:
     recorder: Recorder
     events: list[Event] = field(default_factory=list)
     end: RecorderEndEvent | None = None
+    collected: anyio.Event = field(default_factory=anyio.Event)
 
     async def output(self) -> bytes:
         """What the target printed until its end."""
@@ -80,13 +81,23 @@ class Stage:
         await self.mark("stop", "n-end")
         self.end = await self.recorder.stop()
         with anyio.fail_after(SECONDS):
-            while self.recorder.events.statistics().current_buffer_used:
-                await anyio.sleep(0.01)
-        await anyio.sleep(0.01)
+            await self.collected.wait()
         return self.end
+
+    async def collect(self) -> None:
+        """Take the events as they come, to the last."""
+        async for events in self.recorder.events:
+            self.events += events
+        self.collected.set()
 
     def of(self, kind: type[KernelEvent], by: Origin = Origin.TARGET) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind) and event.by is by]
+
+    def mode(self, *words: str) -> list[SyscallEvent]:
+        """The calls of the process that was started as `/tmp/target WORDS`."""
+        pids = {event.pid for event in self.processes("exec") if event.argv[1 : 1 + len(words)] == words}
+        assert len(pids) == 1, words
+        return [event for event in self.calls if event.pid in pids and event.comm != "sh"]
 
     @property
     def calls(self) -> list[SyscallEvent]:
@@ -105,11 +116,6 @@ class Stage:
     @property
     def marks(self) -> list[MarkEvent]:
         return [event for event in self.events if isinstance(event, MarkEvent)]
-
-
-async def _collect(stage: Stage) -> None:
-    async for events in stage.recorder.events:
-        stage.events += events
 
 
 @asynccontextmanager
@@ -161,15 +167,13 @@ async def staged(
             config["User"] = "0:0"
             del config["HostConfig"]["Tmpfs"]["/home/user"]
             config["HostConfig"]["Tmpfs"]["/home/user"] = "rw,exec"
-        async with gated(
-            engine, tasks, collected, warden, f"test-{run}-target", config, 1 << 16
-        ) as container:
+        async with gated(engine, tasks, collected, warden, f"test-{run}-target", config, 1 << 16) as container:
             await recorder.ready()
             await recorder.record(await warden.ready())
             await container.seed(seed_bytes(files))
             stage = Stage(container, warden, recorder)
             if read:
-                tasks.start_soon(_collect, stage)
+                tasks.start_soon(stage.collect)
             recorder.expect("n-gate")
             await stage.mark("start", "n-start")
             await container.open_gate("n-gate")

@@ -63,14 +63,14 @@ static void threads(int count, void *(*body)(void *))
 }
 
 /* One thread flips the name between two files of different sizes while another opens it. */
-static char flipping[] = "/home/user/dec0y";
+static volatile char flipping[] = "/home/user/file-a";
 static volatile int flipped_enough;
 
 static void *flip(void *unused)
 {
     while (!flipped_enough) {
-        memcpy(flipping + 11, "plain", 5);
-        memcpy(flipping + 11, "dec0y", 5);
+        flipping[sizeof flipping - 2] = 'b';
+        flipping[sizeof flipping - 2] = 'a';
     }
     return unused;
 }
@@ -81,7 +81,7 @@ static void flips(int count)
     int plain = 0, decoy = 0;
     pthread_create(&flipper, NULL, flip, NULL);
     for (int i = 0; plain + decoy < count; i++) {
-        int fd = open(flipping, O_RDONLY);
+        int fd = open((const char *)flipping, O_RDONLY);
         struct stat found;
         if (fd < 0)
             continue;
@@ -249,6 +249,35 @@ static void flood(int milliseconds)
     } while ((now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000 < milliseconds);
 }
 
+/* Everything a target could try against a recorder. None of it reaches one. */
+static void tamper(int milliseconds)
+{
+    static char forged[64] = {64, 0, 2, 0}; /* the head of a record */
+    char path[64];
+    prctl(PR_SET_NAME, "monitor");
+    for (int fd = 0; fd < 64; fd++) {
+        (void)!write(fd, forged, sizeof forged);
+        for (int pid = 1; pid < 32; pid++) {
+            snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+            int other = open(path, O_WRONLY | O_NONBLOCK);
+            if (other >= 0) {
+                (void)!write(other, forged, sizeof forged);
+                close(other);
+            }
+        }
+    }
+    kill(1, SIGKILL);
+    kill(-1, SIGKILL);
+    access("/.mark/stop/forged", F_OK);
+    flood(milliseconds);
+    close(open("/home/user/.ssh/id_ed25519", O_RDONLY));
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(4242), .sin_addr.s_addr = htonl(0x7f000007)};
+    connect(socket(AF_INET, SOCK_STREAM, 0), (void *)&to, sizeof to);
+    flood(milliseconds);
+    char *argv[] = {"/bin/true", "after the flood", NULL};
+    run(argv);
+}
+
 int main(int argc, char **argv)
 {
     int number = argc > 2 ? atoi(argv[2]) : 0;
@@ -275,6 +304,10 @@ int main(int argc, char **argv)
         nested();
     else if (strcmp(argv[1], "flood") == 0)
         flood(number);
+    else if (strcmp(argv[1], "tamper") == 0)
+        tamper(number);
+    else if (strcmp(argv[1], "touch") == 0)
+        close(open(argv[2], O_WRONLY | O_CREAT, 0600));
 #if defined(__x86_64__)
     else if (strcmp(argv[1], "call32") == 0)
         call32();
