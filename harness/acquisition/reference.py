@@ -6,6 +6,7 @@ The only thing asked of the file system is whether a path exists. Nothing is res
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -13,21 +14,26 @@ from packaging.version import InvalidVersion, Version
 from harness.model.errors import UsageError
 from harness.model.target import TargetKind, TargetRef
 
-FORMS = "pypi:NAME[==VERSION], npm:NAME[@VERSION], DIR, FILE.py, FILE.js, or -- COMMAND ARGS"
+FORMS = (
+    "pypi:NAME[==VERSION], npm:NAME[@VERSION], DIR, FILE.py, FILE.js, FILE.whl, FILE.tgz, FILE.tar.gz, FILE.mcpb, "
+    "CONFIG.json#NAME, server.json, oci:IMAGE, or -- COMMAND ARGS"
+)
 
 PYTHON_SUFFIXES = (".py",)
 NODE_SUFFIXES = (".js", ".mjs", ".cjs")
 
-#: Forms of the interface that are recognised, so that they get their own answer, and are not served yet.
-_LATER = (
-    (re.compile(r"^https?://", re.IGNORECASE), "a live remote server (https://…)"),
-    (re.compile(r"^oci:", re.IGNORECASE), "a server image (oci:…)"),
-    (re.compile(r"\.mcpb$", re.IGNORECASE), "an MCP bundle (.mcpb)"),
-    (re.compile(r"\.whl$", re.IGNORECASE), "a local wheel (.whl)"),
-    (re.compile(r"\.(tgz|tar\.gz)$", re.IGNORECASE), "a local package archive (.tgz)"),
-    (re.compile(r"\.tools\.json$", re.IGNORECASE), "a saved tool list (.tools.json)"),
-    (re.compile(r"(^|/)server\.json$", re.IGNORECASE), "an MCP registry entry (server.json)"),
-    (re.compile(r"\.json#", re.IGNORECASE), "an entry of a client configuration (CONFIG.json#NAME)"),
+#: Files by the end of their names; the first that fits counts.
+_FILES = (
+    (re.compile(r"\.whl$", re.IGNORECASE), TargetKind.WHEEL),
+    (re.compile(r"\.(tgz|tar\.gz)$", re.IGNORECASE), TargetKind.ARCHIVE),
+    (re.compile(r"\.(mcpb|dxt)$", re.IGNORECASE), TargetKind.BUNDLE),
+    (re.compile(r"\.tools\.json$", re.IGNORECASE), TargetKind.TOOLS),
+    (re.compile(r"(^|[/.-])server\.json$", re.IGNORECASE), TargetKind.SERVER_JSON),
+    (re.compile(r"\.json$", re.IGNORECASE), TargetKind.CONFIG),
+)
+
+_UVX_FLAGS = frozenset(
+    {"-q", "--quiet", "--isolated", "--refresh", "-U", "--upgrade", "--no-cache", "-n", "--no-progress"}
 )
 
 # PEP 508 names. Extras are not part of the form.
@@ -35,6 +41,12 @@ _PYPI_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 # The rules of the npm registry: URL-safe characters, no leading dot or underscore, at most 214 characters.
 _NPM_NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*", re.ASCII)
 # An exact version or a distribution tag: both are names without range operators.
+# A reference of the engine: name (with a registry's host, port and path), tag, digest; or a bare image id.
+_OCI = re.compile(
+    r"(?=.{1,400}\Z)[a-zA-Z0-9][\w.-]*(?::\d{1,5})?(?:/[a-z0-9][\w.-]*)*(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+    r"|sha256:[0-9a-f]{64}",
+    re.ASCII,
+)
 _NPM_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,127}", re.ASCII)
 
 
@@ -53,9 +65,10 @@ def parse_target(text: str | None, command: tuple[str, ...]) -> TargetRef:
         return pypi_ref(text.removeprefix("pypi:"), text)
     if text.startswith("npm:"):
         return npm_ref(text.removeprefix("npm:"), text)
-    for pattern, what in _LATER:
-        if pattern.search(text):
-            raise UsageError(f"{what} is not supported yet", remedy=f"give one of {FORMS}")
+    if text.startswith("oci:"):
+        return oci_ref(text.removeprefix("oci:"), text)
+    if re.match(r"https?://", text, re.IGNORECASE):
+        raise UsageError("a live remote server (https://…) is not supported yet", remedy=f"give one of {FORMS}")
     return _path_ref(text)
 
 
@@ -92,6 +105,13 @@ def npm_ref(spec: str, text: str) -> TargetRef:
     return TargetRef(text=text, kind=TargetKind.NPM, name=name, version=version)
 
 
+def oci_ref(image: str, text: str) -> TargetRef:
+    """A reference to an image on the engine, from its name or id."""
+    if not _OCI.fullmatch(image):
+        raise UsageError(f"{_shown(text)} does not name an image", remedy="write oci:NAME or oci:NAME:TAG")
+    return TargetRef(text=text, kind=TargetKind.OCI, name=image)
+
+
 def parse_command(command: tuple[str, ...]) -> TargetRef:
     """A reference for `-- COMMAND ARGS`. Package runners (npx, uvx) become the package that they would run."""
     if any("\x00" in word for word in command) or not command[0]:
@@ -116,7 +136,7 @@ def package_launch(command: tuple[str, ...]) -> tuple[TargetKind, str, str | Non
         kind = TargetKind.NPM
     elif program == "uvx" or (program == "uv" and rest[:2] == ["tool", "run"]):
         words = rest if program == "uvx" else rest[2:]
-        package, words = _runner_words(words, flags={"-q", "--quiet", "--isolated"}, options={"--from"})
+        package, words = _runner_words(words, flags=_UVX_FLAGS, options={"--from"}, ignored={"--python", "-p"})
         kind = TargetKind.PYPI
     elif program == "pipx" and rest[:1] == ["run"]:
         package, words = _runner_words(rest[1:], flags={"--quiet", "-q"}, options={"--spec"})
@@ -131,7 +151,9 @@ def package_launch(command: tuple[str, ...]) -> tuple[TargetKind, str, str | Non
     return kind, spec, words[0] if package else None, tuple(words[1:])
 
 
-def _runner_words(words: list[str], flags: set[str], options: set[str]) -> tuple[str | None, list[str]]:
+def _runner_words(
+    words: list[str], flags: AbstractSet[str], options: AbstractSet[str], ignored: AbstractSet[str] = frozenset()
+) -> tuple[str | None, list[str]]:
     """Split a runner's own options from what it runs: the package given by option, and the remaining words."""
     package: str | None = None
     rest = list(words)
@@ -141,6 +163,9 @@ def _runner_words(words: list[str], flags: set[str], options: set[str]) -> tuple
         if word == "--":
             break
         if word in flags:
+            continue
+        if name in ignored and (separator or rest):
+            rest = rest if separator else rest[1:]
             continue
         if name in options and (separator or rest):
             package = value if separator else rest.pop(0)
@@ -162,6 +187,12 @@ def _path_ref(text: str) -> TargetRef:
         absolute = path
     if is_directory:
         return TargetRef(text=text, kind=TargetKind.DIRECTORY, path=absolute)
+    if is_file:
+        kind = next((kind for pattern, kind in _FILES if pattern.search(text)), None)
+        if kind is not None:
+            return TargetRef(text=text, kind=kind, path=absolute)
+    elif re.search(r"\.json#", text, re.IGNORECASE):
+        return _config_ref(text)
     if is_file and path.suffix in (*PYTHON_SUFFIXES, *NODE_SUFFIXES):
         return TargetRef(text=text, kind=TargetKind.FILE, path=absolute)
     if is_file:
@@ -173,6 +204,20 @@ def _path_ref(text: str) -> TargetRef:
         hint = f"pypi:{text}, npm:{text}, "
     raise UsageError(
         f"{_shown(text)} is no file or folder here, nor a form of TARGET", remedy=f"write {hint}or one of {FORMS}"
+    )
+
+
+def _config_ref(text: str) -> TargetRef:
+    """`CONFIG.json#NAME`; NAME may hold anything, `#` too."""
+    file, _, name = text.partition(".json#")
+    path = Path(f"{file}.json")
+    try:
+        if path.is_file() and name:
+            return TargetRef(text=text, kind=TargetKind.CONFIG, path=path.absolute(), name=name)
+    except (OSError, ValueError):
+        pass
+    raise UsageError(
+        f"{_shown(text)} names no entry of a configuration that is here", remedy="write it as CONFIG.json#NAME"
     )
 
 

@@ -77,8 +77,8 @@ class SourceTree(Record):
         return store.path(found.sha256).read_bytes()
 
 
-def read_tree(store: Store, path: Path) -> SourceTree:
-    """Read the folder or file at `path` into the store.
+def read_tree(store: Store, path: Path, *, everything: bool = False) -> SourceTree:
+    """Read the folder or file at `path` into the store; with `everything`, installed dependencies too.
 
     Raises UsageError for what can't be read, TargetError for a link that leads out or a tree beyond the bounds.
     """
@@ -87,7 +87,7 @@ def read_tree(store: Store, path: Path) -> SourceTree:
             sha256, size = store.add(path, "copy")
             file = TreeFile(path=path.name, sha256=sha256, size=size, executable=False)
             return SourceTree(name=path.name, files=(file,))
-        found, passed_over = _walk(store, path)
+        found, passed_over = _walk(store, path, frozenset() if everything else LEFT_OUT)
     except OSError as error:
         raise UsageError(f"{error.filename or str(path)!a} can't be read: {error.strerror}") from error
     if not found:
@@ -98,7 +98,7 @@ def read_tree(store: Store, path: Path) -> SourceTree:
     )
 
 
-def _walk(store: Store, root: Path) -> tuple[list[TreeFile], list[str]]:
+def _walk(store: Store, root: Path, left_out: frozenset[str]) -> tuple[list[TreeFile], list[str]]:
     base = root.resolve()
     found: list[TreeFile] = []
     passed_over: list[str] = []
@@ -113,11 +113,11 @@ def _walk(store: Store, root: Path) -> tuple[list[TreeFile], list[str]]:
                     target = place.resolve()
                     if not target.is_relative_to(base):
                         raise TargetError(f"the link {name[:120]!a} leads out of the tree, which is refused")
-                    if not target.is_file() or LEFT_OUT & set(target.relative_to(base).parts):
+                    if not target.is_file() or left_out & set(target.relative_to(base).parts):
                         passed_over.append(name)
                         continue
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in LEFT_OUT:
+                    if entry.name not in left_out:
                         folders.append(place)
                     continue
                 state = entry.stat()

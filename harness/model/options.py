@@ -61,6 +61,8 @@ class RunOptions(Record):
     environment: dict[str, str] = Field(default={}, description="values given with --env are redacted")
     transport: Transport = Transport.STDIO
     constraints: tuple[str, ...] = ()
+    as_of: str | None = Field(default=None, description="a date; nothing published later is resolved")
+    files: tuple[str, ...] = Field(default=(), description="what --file planted, by its place in the workspace")
     python: str | None = None
     node: str | None = None
     timeout: float = 300.0

@@ -22,6 +22,13 @@ class TargetKind(StrEnum):
     DIRECTORY = "dir"
     FILE = "file"
     COMMAND = "command"
+    WHEEL = "wheel"
+    ARCHIVE = "archive"
+    BUNDLE = "mcpb"
+    CONFIG = "config"
+    SERVER_JSON = "server-json"
+    OCI = "oci"
+    TOOLS = "tools"
 
 
 class Ecosystem(StrEnum):
@@ -103,15 +110,41 @@ class InstallPlan(Record):
 
 
 class EntryPoint(Record):
-    """One way to start the target: a name for `--entry`, and its argument vector inside the sandbox."""
+    """One way to start the target: a name for `--entry`, and its argument vector inside the sandbox.
+
+    `planted`: placeholders in the arguments (`{workspace}`, `{canary}`) are ours, and filled when it is started.
+    """
 
     name: str
     argv: tuple[str, ...]
     source: str = ""
+    planted: bool = False
+
+
+class ImageConfig(Record):
+    """What the engine says of an image that is a target: how it starts, as whom, and where it wants to write.
+
+    `user` as the image declares it; `layers` are the digests of its layers. `size` in bytes.
+    """
+
+    reference: str
+    id: str
+    argv: tuple[str, ...] = ()
+    entrypoint: tuple[str, ...] = ()
+    user: str = ""
+    workdir: str = "/"
+    environment: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+    size: int = 0
+    labels: dict[str, str] = {}
 
 
 class Acquired(Record):
-    """A fetched target. `entry_points` in order of preference; empty when none was found in the metadata."""
+    """A fetched target. `entry_points` in order of preference; empty when none was found in the metadata.
+
+    `image`: the engine's id of the image to start in, where that is not the install's. `secrets`: values among
+    arguments and environment that must not be recorded; they are never written down with the rest.
+    """
 
     ref: TargetRef
     name: str
@@ -122,3 +155,5 @@ class Acquired(Record):
     entry_points: tuple[EntryPoint, ...] = ()
     environment: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+    image: ImageConfig | None = None
+    secrets: tuple[str, ...] = Field(default=(), exclude=True)

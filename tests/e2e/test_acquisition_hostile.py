@@ -73,12 +73,13 @@ def tarball(files: dict[str, str], top: str) -> bytes:
     return buffer.getvalue()
 
 
-def sdist(name: str, version: str, marker: Path) -> tuple[str, bytes]:
+def sdist(name: str, version: str, marker: Path, requires: tuple[str, ...] = ()) -> tuple[str, bytes]:
     """An sdist whose setup.py leaves `marker`."""
     setup = (
         f"open({str(marker)!r}, 'w').close()\nfrom setuptools import setup\nsetup(name={name!r}, version={version!r})\n"
     )
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    metadata += "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
     return f"{name}-{version}.tar.gz", tarball({"setup.py": setup, "PKG-INFO": metadata}, f"{name}-{version}")
 
 
@@ -259,18 +260,33 @@ async def test_found_again_nothing_is_asked(python_index: Registry, tmp_path: Pa
     assert python_index.requests
 
 
-async def test_an_sdist_is_neither_built_nor_taken_for_an_older_wheel(python_index: Registry, tmp_path: Path) -> None:
+async def test_an_sdist_is_not_built_here(python_index: Registry, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
+    python_index.add("setuptools", wheel("setuptools", "80.0"))
+    python_index.add("wheel", wheel("wheel", "1.0"))
     python_index.add("sdonly", sdist("sdonly", "1.0", marker))
     python_index.add("outer", wheel("outer", "1.0", ("sdonly",)))
+    for target in ("sdonly", "outer"):
+        acquired = await fetch(f"pypi:{target}", tmp_path / "cache")
+        assert any(note == "built in the sandbox: sdonly" for note in acquired.notes)
+        names = [artifact.filename for artifact in acquired.closure.artifacts]
+        assert {"sdonly-1.0.tar.gz", "setuptools-80.0-py3-none-any.whl"} <= set(names)
+        (path,) = [f.source for f in acquired.install.files if f.destination == "sdists/sdonly-1.0.tar.gz"]
+        assert path.read_bytes() == python_index.python["sdonly"][0][1]
+    assert not marker.exists()
+
+
+async def test_an_older_wheel_is_not_taken_for_a_newer_sdist(python_index: Registry, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    python_index.add("setuptools", wheel("setuptools", "80.0"))
+    python_index.add("wheel", wheel("wheel", "1.0"))
     python_index.add("newest", wheel("newest", "1.0"))
     python_index.add("newest", sdist("newest", "2.0", marker))
-    for target in ("sdonly", "outer"):
-        with pytest.raises(TargetError, match=r"sdonly has no wheel for Python 3\.13.*3\.11"):
-            await fetch(f"pypi:{target}", tmp_path / "cache")
-    with pytest.raises(TargetError, match=r"newest release 2\.0 of newest has no wheel.*newest==1\.0"):
-        await fetch("pypi:newest", tmp_path / "cache")
+    assert (await fetch("pypi:newest", tmp_path / "cache")).version == "2.0"
     assert (await fetch("pypi:newest==1.0", tmp_path / "cache")).version == "1.0"
+    python_index.add("newest", sdist("newest", "3.0", marker, ("x @ git+https://example.org/x",)))
+    with pytest.raises(TargetError, match=r"newest release 3\.0 .*direct reference.*newest==1\.0"):
+        await fetch("pypi:newest", tmp_path / "other")
     assert not marker.exists()
 
 

@@ -12,10 +12,12 @@ from harness.acquisition.node.resolve import (
     NpmLock,
     UnknownNpmPackage,
     UnknownNpmVersion,
+    npm_overrides,
+    root_manifest,
 )
 from harness.acquisition.node.settings import RegistrySettings
 from harness.acquisition.node.tool import NodeTool, node_tool
-from harness.acquisition.python.world import PythonWorld
+from harness.acquisition.python.world import PythonWorld, applied, as_of_date
 from harness.acquisition.reference import package_launch
 from harness.acquisition.store import Store
 from harness.acquisition.tools import clean_environment, run_tool
@@ -31,8 +33,21 @@ _RELEASES = {"20": "20.18.0", "22": "22.20.0", "24": "24.11.1"}
 class NodeInstall:
     """A fetched npm closure: its artifacts, the input files, and the steps for one Node line."""
 
-    def __init__(self, node: str, artifacts: tuple[Artifact, ...], files: tuple[InputFile, ...], lock: NpmLock) -> None:
-        self.node, self.artifacts, self.files, self.lock = node, artifacts, files, lock
+    def __init__(
+        self, node: str, lock: NpmLock, fetched: dict[str, tuple[str, int]], overrides: Mapping[str, str], store: Store
+    ) -> None:
+        self.node, self.lock, self.fetched, self.overrides = node, lock, fetched, overrides
+        self._store = store
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """The packages of the lock."""
+        return plan.artifacts(self.lock.packages, self.fetched)
+
+    def files(self, dependencies: Mapping[str, str]) -> tuple[InputFile, ...]:
+        """The input files of an install of `dependencies`, which the lock holds."""
+        manifest = json.dumps(root_manifest(dependencies, self.overrides), indent=1)
+        return plan.input_files(self._store, self.lock, manifest, self.fetched)
 
 
 class NodeWorld:
@@ -65,22 +80,20 @@ class NodeWorld:
     ) -> NodeInstall:
         """Resolve and fetch `dependencies` of `what`; `engines` (from its manifest) may be told by the lock instead."""
         npm = await self.npm()
-        self.progress(f"resolving {what}")
+        overrides = npm_overrides(options.constraints, (what,))
+        before = as_of_date(options.as_of)
+        self.progress(f"resolving {what}" + (f" as of {before.date()}" if before else ""))
         if given is not None:
             given = json.loads(npm.checked(given).text)
             for entry in given["packages"].values():
                 entry.pop("resolved", None)  # npm asks its registry, by name, version and digest
-            given["packages"][""] = {"name": "target", "version": "0.0.0", "dependencies": dict(dependencies)}
-        lock = await npm.lock(dependencies, what, given)
+            given["packages"][""] = root_manifest(dependencies, {})
+        lock = await npm.lock(dependencies, what, given, overrides=overrides, before=before)
         own = lock.root_entries.get(what, {})
         node = await self.choose_node(options, engines or own.get("engines"))
         self.progress(f"fetching {len(lock.packages)} packages")
         fetched = await npm.fetch(lock.packages)
-        manifest = json.dumps(
-            {"name": "target", "version": "0.0.0", "private": True, "dependencies": dict(dependencies)}, indent=1
-        )
-        files = plan.input_files(self.store, lock, manifest, fetched)
-        return NodeInstall(node, plan.artifacts(lock.packages, fetched), files, lock)
+        return NodeInstall(node, lock, fetched, overrides, self.store)
 
     async def choose_node(self, options: RunOptions, engines: object) -> str:
         """The Node line for a package: the operator's, else the first in order of preference that `engines` admits.
@@ -140,14 +153,14 @@ async def acquire_npm(world: NodeWorld, ref: TargetRef, options: RunOptions) -> 
         closure=closure,
         install=InstallPlan(
             image="node",
-            files=install.files,
+            files=install.files({ref.name: ref.version or "latest"}),
             steps=plan.install_steps(install.node),
             environment=plan.environment(install.node),
             closure_digest=closure.digest,
         ),
         entry_points=tuple(sorted(entries, key=lambda e: bool(launch and launch[2] and e.name != launch[2]))),
         environment=plan.environment(install.node),
-        notes=(f"Node {install.node}, {len(install.artifacts)} packages",),
+        notes=(f"Node {install.node}, {len(install.artifacts)} packages", *applied(options)),
     )
 
 

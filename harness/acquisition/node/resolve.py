@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import anyio.to_thread
 
@@ -27,7 +29,7 @@ _REGISTRY_SPEC = re.compile(
     r"(?![.])(?!.*\.(?:tgz|tar|tar\.gz)$)(?:npm:(?:@[\w.~-]+/)?[\w.~-]+@?)?[\w\s.+*^~<>=|,-]*", re.ASCII | re.IGNORECASE
 )
 #: No leading dash: names become arguments of npm.
-_NAME = re.compile(r"(?:@[\w.~-]+/)?[\w.~][\w.~-]*", re.ASCII)
+NAME = re.compile(r"(?:@[\w.~-]+/)?[\w.~][\w.~-]*", re.ASCII)
 _DEPENDENCIES = ("dependencies", "optionalDependencies", "peerDependencies")
 
 _FORBIDDEN = ("--allow-git=none", "--allow-remote=none", "--allow-file=none", "--allow-directory=none")
@@ -102,21 +104,31 @@ class Npm:
             seconds=seconds,
         )
 
-    async def lock(self, dependencies: Mapping[str, str], owner: str, given: JsonObject | None = None) -> NpmLock:
+    async def lock(
+        self,
+        dependencies: Mapping[str, str],
+        owner: str,
+        given: JsonObject | None = None,
+        *,
+        overrides: Mapping[str, str] = MappingProxyType({}),
+        before: datetime | None = None,
+    ) -> NpmLock:
         """The closure of `dependencies` (name to registry spec), which `owner` declares.
 
-        `given` is a lock that the target brings along, already stripped to registry entries by `checked_lock`.
-        Raises UnknownNpmPackage, UnknownNpmVersion, TargetError and RegistryError.
+        With `overrides`, the packages named there have that range wherever they are needed; with `before`, nothing
+        published later is considered. `given` is a lock that the target brings along, already stripped to registry
+        entries by `checked_lock`. Raises UnknownNpmPackage, UnknownNpmVersion, TargetError and RegistryError.
         """
         check_specs(owner, dependencies)
-        manifest = {"name": "target", "version": "0.0.0", "private": True, "dependencies": dict(dependencies)}
+        manifest = root_manifest(dependencies, overrides)
+        dated = [f"--before={before.isoformat()}"] if before else []
         with self._store.work() as work:
             project = work / "project"
             project.mkdir()
             (project / "package.json").write_text(json.dumps(manifest))
             if given is not None:
                 (project / "package-lock.json").write_text(json.dumps(given))
-            result = await self.run(work, "install", "--package-lock-only", "--omit=dev", "--prefer-online")
+            result = await self.run(work, "install", "--package-lock-only", "--omit=dev", "--prefer-online", *dated)
             if result.code != 0:
                 raise explain(result, dependencies)
             try:
@@ -170,6 +182,31 @@ class Npm:
         return [v for v in reversed(versions) if isinstance(v, str)] if isinstance(versions, list) else []
 
 
+def root_manifest(dependencies: Mapping[str, str], overrides: Mapping[str, str]) -> JsonObject:
+    """The package.json that stands for the run, with the target among its dependencies."""
+    manifest = {"name": "target", "version": "0.0.0", "private": True, "dependencies": dict(dependencies)}
+    return {**manifest, "overrides": dict(overrides)} if overrides else manifest
+
+
+def npm_overrides(constraints: Iterable[str], direct: Iterable[str] = ()) -> dict[str, str]:
+    """The operator's constraints as npm's overrides: `name@range`, or as pip writes it (`name<2`, `name==1.2.3`).
+
+    Those on the packages in `direct` are refused: a target's version is part of its name. Raises UsageError.
+    """
+    found: dict[str, str] = {}
+    for text in constraints:
+        match = re.fullmatch(rf"({NAME.pattern}?)\s*(?:@|(?=[<>=~^]))\s*(\S.*)", text[:300], re.ASCII | re.DOTALL)
+        spec = re.sub(r"^=+\s*|^~=", lambda m: "~" if m[0] == "~=" else "", match[2].replace(",", " ")) if match else ""
+        if match is None or not _REGISTRY_SPEC.fullmatch(spec):
+            raise UsageError(
+                f"--constraint {text[:80]!a} can't be read", remedy="write it as 'name@<2' or 'name@1.2.3'"
+            )
+        if match[1] in direct:
+            raise UsageError(f"--constraint {text[:80]!a} is on the target itself", remedy="write npm:NAME@VERSION")
+        found[match[1]] = spec
+    return found
+
+
 def content_path(package: LockedPackage) -> str:
     """Where npm's cache keeps a file, relative to its `content-v2` folder."""
     digest = package.digest
@@ -211,7 +248,7 @@ def checked_lock(lock: JsonObject, registries: Sequence[str], cpu: str) -> NpmLo
         if not location or entry.get("inBundle"):
             continue
         resolved, version = entry.get("resolved"), entry.get("version")
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             raise TargetError(f"the lock holds a package with an impossible name: {name[:80]!a}")
         if entry.get("link") or not isinstance(version, str) or not re.fullmatch(r"[\w.+-]+", version, re.ASCII):
             raise _refused("the lock", name, str(resolved))

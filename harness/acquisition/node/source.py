@@ -1,7 +1,8 @@
 """Acquiring Node source: a folder with package.json, or a single file.
 
-The source is put at /app/src and its dependencies at /app/node_modules, where Node looks next. The project's own
-scripts don't run: builds come later, so what is started must be there.
+The source is put at /app/src and its dependencies at /app/node_modules, where Node looks next. Where what is started
+has to be built first (TypeScript), the development dependencies come along and the project's build runs in the
+sandbox, without a network.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from harness.acquisition.node import plan
 from harness.acquisition.node.package import NodeWorld
 from harness.acquisition.node.resolve import check_specs
+from harness.acquisition.python.world import applied
 from harness.acquisition.store import Store
 from harness.acquisition.tree import SourceTree
 from harness.model.base import JsonObject
@@ -21,6 +23,8 @@ from harness.model.options import RunOptions
 from harness.model.target import Acquired, Artifact, Closure, Ecosystem, EntryPoint, InputFile, InstallPlan, TargetRef
 
 SOURCE = "/app/src"
+
+_PRODUCTION = ("optionalDependencies", "dependencies")
 
 #: Packages whose import tells that they are needed, where a file has no package.json.
 _BY_IMPORT = ("@modelcontextprotocol/sdk", "zod")
@@ -41,14 +45,18 @@ async def acquire_node_source(
     """
     manifest: JsonObject = {} if dependencies is not None else _json(world.store, tree, "package.json")
     notes: list[str] = []
+    build: tuple[tuple[str, ...], ...] = ()
     if dependencies is None:
-        dependencies = _dependencies(manifest)
+        if not _starts(manifest, tree, servers):
+            build = _build_steps(manifest, tree)
+        kinds = ("devDependencies", *_PRODUCTION) if build else _PRODUCTION
+        dependencies = _dependencies(manifest, kinds)
     else:
         notes.append(f"no dependencies are declared; from the imports: {', '.join(dependencies) or 'none'}")
     artifacts: tuple[Artifact, ...] = ()
     files: tuple[InputFile, ...] = tree.input_files(world.store)
     copy = ("cp", "-R", "/input/src", SOURCE)
-    steps: tuple[tuple[str, ...], ...] = (copy,)
+    steps: tuple[tuple[str, ...], ...] = (copy, *build)
     if dependencies:
         given = _json(world.store, tree, "package-lock.json") if tree.has("package-lock.json") else None
         if given is not None and given.get("lockfileVersion") not in (2, 3):
@@ -56,17 +64,20 @@ async def acquire_node_source(
             notes.append("package-lock.json is of an old version and was not used")
         install = await world.install(dependencies, options, tree.name, manifest.get("engines"), given)
         node, artifacts = install.node, install.artifacts
-        files = (*files, *install.files)
-        steps = (*plan.install_steps(node), copy)
+        files = (*files, *install.files(dependencies))
+        steps = (*plan.install_steps(node), copy, *build)
     else:
         node = await world.choose_node(options, manifest.get("engines"))
     version = str(manifest.get("version") or "")[:100]
-    entries = _entries(manifest, tree, node, servers)
+    entries = _entries(manifest, tree, node, servers, built=bool(build))
     if not entries:
         raise TargetError(
-            "what package.json starts is not in the folder: it has to be built first, which comes later",
-            remedy="build it, and give the folder again",
+            "what package.json starts is not in the folder, and it has no build script",
+            remedy="build it and give the folder again, or name what starts it after --",
         )
+    if build:
+        steps = tuple((f"/opt/node/{node}/bin/npm", *step[1:]) if step[0] == "npm" else step for step in steps)
+        notes.append(f"built in the sandbox: {' '.join(build[-1][:3])}")
     everything = (tree.artifact(version), *artifacts)
     closure = Closure(artifacts=tuple(sorted(everything, key=lambda a: (a.name, a.version, a.filename))))
     if tree.passed_over:
@@ -86,7 +97,7 @@ async def acquire_node_source(
         ),
         entry_points=entries,
         environment=plan.environment(node),
-        notes=(f"Node {node}, {len(artifacts)} packages", *notes),
+        notes=(f"Node {node}, {len(artifacts)} packages", *notes, *applied(options)),
     )
 
 
@@ -111,10 +122,29 @@ def _json(store: Store, tree: SourceTree, name: str) -> JsonObject:
     return value
 
 
-def _dependencies(manifest: JsonObject) -> dict[str, str]:
-    """What is installed for production. Raises TargetError for a direct reference in any of the lists."""
+def _starts(manifest: JsonObject, tree: SourceTree, servers: Sequence[str]) -> bool:
+    """Is what the manifest names as its program there?"""
+    named = any(manifest.get(field) for field in ("bin", "main"))
+    found = _entries(manifest, tree, plan.NODES[0], servers)
+    return any(entry.source != "file" for entry in found) or (bool(found) and not named)
+
+
+def _build_steps(manifest: JsonObject, tree: SourceTree) -> tuple[tuple[str, ...], ...]:
+    """The project's own build, else the compiler where there is a configuration for it; empty without either."""
+    scripts = manifest.get("scripts")
+    for name in ("build", "prepare", "compile"):
+        if isinstance(scripts, dict) and isinstance(scripts.get(name), str) and "husky" not in scripts[name]:
+            quiet = ("--offline", "--no-update-notifier", "--logs-max=0", "--cache", "/tmp/npm")  # noqa: S108 - inside
+            return (("npm", "run", name, "--prefix", SOURCE, *quiet),)
+    if tree.has("tsconfig.json"):
+        return (("/app/node_modules/.bin/tsc", "--project", SOURCE),)
+    return ()
+
+
+def _dependencies(manifest: JsonObject, kinds: Sequence[str]) -> dict[str, str]:
+    """What is installed, the later of `kinds` winning. Raises TargetError for a direct reference in any of them."""
     found: dict[str, str] = {}
-    for kind in ("optionalDependencies", "dependencies"):
+    for kind in kinds:
         listed = manifest.get(kind) or {}
         if not isinstance(listed, dict):
             raise TargetError(f"{kind} of package.json is no JSON object")
@@ -123,8 +153,13 @@ def _dependencies(manifest: JsonObject) -> dict[str, str]:
     return found
 
 
-def _entries(manifest: JsonObject, tree: SourceTree, node: str, servers: Sequence[str]) -> tuple[EntryPoint, ...]:
-    """The ways to start it that exist: `bin`, the `start` script when it is plain node, `main`, then known files."""
+def _entries(
+    manifest: JsonObject, tree: SourceTree, node: str, servers: Sequence[str], *, built: bool = False
+) -> tuple[EntryPoint, ...]:
+    """The ways to start it: `bin`, the `start` script when it is plain node, `main`, then known files.
+
+    Those that exist, or with `built` those that the build may make.
+    """
     program = plan.node_program(node)
     named: list[tuple[str, object, str, tuple[str, ...]]] = []
     bins = manifest.get("bin")
@@ -145,6 +180,7 @@ def _entries(manifest: JsonObject, tree: SourceTree, node: str, servers: Sequenc
         if inner is not None and not inner.endswith((".js", ".mjs", ".cjs")):
             inner = next((found for found in (inner, f"{inner}.js", f"{inner}/index.js") if tree.has(found)), inner)
         argv = (program, f"{SOURCE}/{inner}", *arguments)
-        if inner is not None and tree.has(inner) and all(entry.argv != argv for entry in entries):
+        there = inner is not None and (tree.has(inner) or (built and inner.endswith((".js", ".mjs", ".cjs"))))
+        if there and all(entry.argv != argv for entry in entries):
             entries.append(EntryPoint(name=name, argv=argv, source=source))
     return tuple(entries)

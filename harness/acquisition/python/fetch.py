@@ -11,7 +11,8 @@ import anyio.to_thread
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from harness.acquisition.archive import read_zip_member, zip_names
-from harness.acquisition.limits import TEXT_BYTES
+from harness.acquisition.limits import FILE_BYTES, TEXT_BYTES
+from harness.acquisition.python.download import Download, Order
 from harness.acquisition.python.resolve import LockedWheel
 from harness.acquisition.python.settings import IndexSettings
 from harness.acquisition.store import Store
@@ -54,6 +55,48 @@ async def fetch_wheels(
     return tuple(_artifact(store, wheel) for wheel in wheels)
 
 
+async def fetch_packages(
+    store: Store, settings: IndexSettings, files: Sequence[LockedWheel], python: str
+) -> tuple[Artifact, ...]:
+    """The same for a closure that holds sdists too, which are fetched as plain files."""
+    await fetch_sdists(store, settings, [file for file in files if file.sdist])
+    await fetch_wheels(store, settings, [file for file in files if not file.sdist], python)
+    return tuple(_artifact(store, file) for file in files)
+
+
+async def fetch_sdists(store: Store, settings: IndexSettings, sdists: Sequence[LockedWheel]) -> None:
+    """Bring sdists into the store, unopened. Raises RegistryError."""
+    missing = [sdist for sdist in sdists if store.linked("sha256", sdist.sha256) is None]
+    if not missing:
+        return
+    with store.work() as work:
+        (work / "sdists").mkdir()
+        order = Order(
+            files=tuple(
+                Download(url=sdist.url, sha256=sdist.sha256, path=str(work / "sdists" / sdist.filename))
+                for sdist in missing
+            ),
+            index_urls=tuple(url for url in (settings.index, *settings.extra) if url),
+            trusted_hosts=settings.trusted_hosts,
+            certificates=settings.certificates,
+            client_certificate=settings.client_certificate,
+            limit=FILE_BYTES,
+            timeout=settings.timeout or 30,
+        )
+        result = await run_tool(
+            [sys.executable, "-I", "-m", "harness.acquisition.python.download"],
+            environment=settings.pip_environment(),
+            cwd=work,
+            stdin=order.model_dump_json().encode(),
+        )
+        if result.code != 0:
+            raise RegistryError(
+                f"a package file could not be fetched: {summary(result.error)}",
+                remedy="check the network, and proxy and certificates in pip's configuration",
+            )
+        await anyio.to_thread.run_sync(_take, store, missing, work / "sdists")
+
+
 def _take(store: Store, wheels: Sequence[LockedWheel], folder: Path) -> None:
     for wheel in wheels:
         path = folder / wheel.filename
@@ -73,7 +116,7 @@ def wheel_facts(path: Path, filename: str) -> WheelFacts:
     for name in names:
         folder, _, member = name.partition("/")
         if member == "entry_points.txt" and _belongs(folder, package):
-            scripts = _console_scripts(read_zip_member(path, name, TEXT_BYTES) or b"")
+            scripts = console_scripts(read_zip_member(path, name, TEXT_BYTES) or b"")
     modules = [name.removesuffix("/__main__.py").replace("/", ".") for name in names if name.endswith("/__main__.py")]
     return WheelFacts(scripts=tuple(scripts), modules=tuple(sorted(modules, key=lambda m: (m.count("."), m))))
 
@@ -101,7 +144,8 @@ def _belongs(folder: str, package: str) -> bool:
     return stem != folder and canonicalize_name(stem.split("-")[0]) == package
 
 
-def _console_scripts(data: bytes) -> list[str]:
+def console_scripts(data: bytes) -> list[str]:
+    """The names in the section `console_scripts` of an entry_points.txt that can be file names."""
     parser = configparser.RawConfigParser(delimiters=("=",), strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:

@@ -11,13 +11,13 @@ from packaging.version import InvalidVersion, Version
 
 from harness.acquisition.nearest import existing, package_variants
 from harness.acquisition.python import plan
-from harness.acquisition.python.fetch import fetch_wheels, wheel_facts
+from harness.acquisition.python.fetch import WheelFacts, fetch_packages, wheel_facts
 from harness.acquisition.python.resolve import LockedWheel, NoSolution, UnknownPackage, UnknownVersion
-from harness.acquisition.python.world import PythonWorld
+from harness.acquisition.python.world import PythonWorld, applied
 from harness.acquisition.reference import package_launch
 from harness.model.errors import BlamedError, TargetError, UsageError
 from harness.model.options import RunOptions
-from harness.model.target import Acquired, Closure, Ecosystem, InstallPlan, TargetRef
+from harness.model.target import Acquired, Closure, Ecosystem, TargetRef
 
 #: A release older than this gets the dependencies of its time, which is its date and some days to settle.
 _OLD = timedelta(days=183)
@@ -55,49 +55,65 @@ async def acquire_pypi(world: PythonWorld, ref: TargetRef, options: RunOptions) 
     assert locked is not None
     python, wheels = locked
     target = next(wheel for wheel in wheels if wheel.name == canonicalize_name(ref.name))
-    notes = await _check_newest(world, target, listed, python)
+    python, wheels, notes = await _newest_release(world, target, listed, python, wheels, options)
+    target = next(wheel for wheel in wheels if wheel.name == target.name)
     python, wheels, dated = await _as_of_release(world, target, python, wheels, options)
     world.progress(f"fetching {len(wheels)} packages")
-    artifacts = await fetch_wheels(world.store, world.settings, wheels, python)
+    artifacts = await fetch_packages(world.store, world.settings, wheels, python)
+    sdists = {file.name: await world.sdist(file) for file in wheels if file.sdist}
+    backends = await world.backends(list(sdists.values()), python)
     own = next(artifact for artifact in artifacts if artifact.name == target.name)
-    facts = await anyio.to_thread.run_sync(wheel_facts, world.store.path(own.sha256), own.filename)
+    if own.name in sdists:
+        facts = WheelFacts(scripts=sdists[own.name].scripts or (own.name,))
+    else:
+        facts = await anyio.to_thread.run_sync(wheel_facts, world.store.path(own.sha256), own.filename)
     entries = plan.entry_points(target.name, facts, _arguments(ref))
     chosen = _program(ref)
-    closure = Closure(artifacts=artifacts)
+    closure = Closure(artifacts=tuple(sorted({*artifacts, *backends}, key=lambda a: (a.name, a.version, a.filename))))
+    built = (f"built in the sandbox: {', '.join(sorted(sdists))}",) if sdists else ()
     return Acquired(
         ref=ref,
         name=target.name,
         version=target.version,
         ecosystem=Ecosystem.PYTHON,
         closure=closure,
-        install=InstallPlan(
-            image=plan.image(python),
-            files=plan.wheel_files(world.store, artifacts),
-            steps=plan.install_steps(),
-            environment=plan.ENVIRONMENT,
-            closure_digest=closure.digest,
-        ),
+        install=plan.install_plan(world.store, python, artifacts, closure.digest, backends=backends),
         entry_points=tuple(sorted(entries, key=lambda entry: chosen is not None and entry.name != chosen)),
-        notes=(f"Python {python}, {len(artifacts)} packages", *notes, *dated),
+        notes=(f"Python {python}, {len(artifacts)} packages", *built, *notes, *dated, *applied(options)),
     )
 
 
-async def _check_newest(world: PythonWorld, target: LockedWheel, listed: list[str], python: str) -> list[str]:
-    """Refuse to take an old release only because newer ones have no wheel; note any other reason for an older one."""
+async def _newest_release(
+    world: PythonWorld,
+    target: LockedWheel,
+    listed: list[str],
+    python: str,
+    wheels: tuple[LockedWheel, ...],
+    options: RunOptions,
+) -> tuple[str, tuple[LockedWheel, ...], list[str]]:
+    """Take the newest release, also where only an older one has a wheel; note any other reason for an older one."""
     newest = _newest(listed)
-    if newest is None or Version(target.version) >= newest:
-        return []
+    if newest is None or options.as_of or Version(target.version) >= newest:
+        return python, wheels, []
     try:
         await world.resolver.lock([f"{target.name}=={newest}"], python, deps=False)
-    except NoSolution as error:
-        raise TargetError(
-            f"the newest release {newest} of {target.name} has no wheel for Python {python}; "
-            f"{target.version} is the newest that has one",
-            remedy=f"ask for it as pypi:{target.name}=={target.version}",
-        ) from error
+    except NoSolution:
+        try:
+            python, wheels = await world.choose([f"{target.name}=={newest}"], options, target.name)
+        except TargetError as error:
+            raise TargetError(
+                f"the newest release {newest} of {target.name} has no wheel for Python {python}, and its source can't "
+                f"be used: {error.message}; {target.version} is the newest that has one",
+                remedy=f"ask for it as pypi:{target.name}=={target.version}",
+            ) from error
+        return python, wheels, []
     except BlamedError:
         pass
-    return [f"{target.name} {newest} exists; its requirements do not fit, so {target.version} was taken"]
+    return (
+        python,
+        wheels,
+        [f"{target.name} {newest} exists; its requirements do not fit, so {target.version} was taken"],
+    )
 
 
 async def _as_of_release(
@@ -113,15 +129,15 @@ async def _as_of_release(
     dependencies as of the release date plus two weeks mended all of them (design notes on starting).
     """
     uploaded = target.uploaded
-    if options.constraints or uploaded is None or datetime.now(UTC) - uploaded < _OLD:
+    if options.constraints or options.as_of or uploaded is None or datetime.now(UTC) - uploaded < _OLD:
         return python, wheels, []
     as_of = uploaded + _SETTLED
     try:
         python, wheels = await world.choose([f"{target.name}=={target.version}"], options, target.name, as_of=as_of)
     except TargetError:
         return python, wheels, ["an old release, with the newest dependencies: those of its own time can't be had"]
-    note = f"released on {uploaded.date()}, so its dependencies are those of {as_of.date()} (--constraint changes that)"
-    return python, wheels, [note]
+    note = f"released on {uploaded.date()}, so its dependencies are those of {as_of.date()}"
+    return python, wheels, [f"{note} (--as-of or --constraint changes that)"]
 
 
 async def _with_suggestions(world: PythonWorld, error: BlamedError) -> BlamedError:

@@ -8,13 +8,14 @@ volume could not keep what it compiles.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from packaging.utils import canonicalize_name
 
 from harness.acquisition.python.fetch import WheelFacts
 from harness.acquisition.store import Store
-from harness.model.target import Artifact, EntryPoint, InputFile
+from harness.model.target import Artifact, EntryPoint, InputFile, InstallPlan
 
 UV = "/usr/local/bin/uv"
 PYTHON = "/usr/bin/python3"
@@ -37,24 +38,53 @@ def image(python: str) -> str:
     return f"python{python.replace('.', '')}"
 
 
-def wheel_files(
-    store: Store, artifacts: Sequence[Artifact], folder: str = "wheels", pins: str | None = "requirements.txt"
-) -> tuple[InputFile, ...]:
-    """The stored wheels as input files, with a requirements file that pins each by name, version and SHA-256."""
-    files = [InputFile(source=store.path(a.sha256), destination=f"{folder}/{a.filename}") for a in artifacts]
-    if pins is not None and artifacts:
-        text = "".join(f"{a.name}=={a.version} --hash=sha256:{a.sha256}\n" for a in artifacts)
-        files.append(InputFile(source=store.path(store.add_bytes(text.encode())[0]), destination=pins))
-    return tuple(files)
+def install_plan(
+    store: Store,
+    python: str,
+    artifacts: Sequence[Artifact],
+    closure_digest: str,
+    *,
+    backends: Sequence[Artifact] = (),
+    files: Sequence[InputFile] = (),
+    after: Sequence[tuple[str, ...]] = (),
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> InstallPlan:
+    """Install wheels, then build and install sdists with the wheels of `backends`, then do `after`.
 
-
-def install_steps(*, wheels: bool = True, after: Sequence[tuple[str, ...]] = ()) -> tuple[tuple[str, ...], ...]:
-    """The steps that install `/input/wheels` by `/input/requirements.txt`, then `after`, then remove the scratch."""
+    Every file is pinned by its SHA-256. `files` come along as they are.
+    """
+    wheels = [a for a in artifacts if a.filename.endswith(".whl")]
+    sdists = [a for a in artifacts if not a.filename.endswith(".whl")]
+    inputs = [*files, *_placed(store, wheels, "wheels"), *_placed(store, sdists, "sdists")]
+    inputs += _placed(store, backends, "build-wheels")
     steps: list[tuple[str, ...]] = [(UV, "venv", "--quiet", "--python", PYTHON, "--allow-existing", "/app")]
+    install = (UV, "pip", "install", "--quiet", "--python", "/app/bin/python", "--no-deps", "--compile-bytecode")
     if wheels:
-        install = (UV, "pip", "install", "--quiet", "--python", "/app/bin/python", "--no-deps", "--require-hashes")
-        steps.append((*install, "--compile-bytecode", "--find-links", "/input/wheels", "-r", "/input/requirements.txt"))
-    return (*steps, *after, ("rm", "-rf", "/app/.uv-cache"))
+        inputs.append(_pins(store, "requirements.txt", (f"{a.name}=={a.version}" for a in wheels), wheels))
+        pinned = ("--require-hashes", "--find-links", "/input/wheels", "-r", "/input/requirements.txt")
+        steps.append((*install, *pinned))
+    if sdists:
+        inputs.append(
+            _pins(store, "sdists.txt", (f"{a.name} @ file:///input/sdists/{a.filename}" for a in sdists), sdists)
+        )
+        pinned = ("--require-hashes", "--find-links", "/input/build-wheels", "-r", "/input/sdists.txt")
+        steps.append((*install, "--no-sources", *pinned))
+    return InstallPlan(
+        image=image(python),
+        files=tuple(inputs),
+        steps=(*steps, *after, ("rm", "-rf", "/app/.uv-cache")),
+        environment={**ENVIRONMENT, **environment},
+        closure_digest=closure_digest,
+    )
+
+
+def _placed(store: Store, artifacts: Sequence[Artifact], folder: str) -> list[InputFile]:
+    return [InputFile(source=store.path(a.sha256), destination=f"{folder}/{a.filename}") for a in artifacts]
+
+
+def _pins(store: Store, name: str, requirements: Iterable[str], artifacts: Sequence[Artifact]) -> InputFile:
+    lines = [f"{line} --hash=sha256:{a.sha256}\n" for line, a in zip(requirements, artifacts, strict=True)]
+    return InputFile(source=store.path(store.add_bytes("".join(lines).encode())[0]), destination=name)
 
 
 def entry_points(name: str, facts: WheelFacts, arguments: tuple[str, ...] = ()) -> tuple[EntryPoint, ...]:

@@ -7,12 +7,15 @@ a lock (PEP 751) with the address, size and SHA-256 of each wheel for the sandbo
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import unquote
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -30,7 +33,10 @@ PYTHONS = {"3.13": 40, "3.11": 36}
 
 
 class LockedWheel(Record):
-    """One wheel of a closure, as the index describes it. `uploaded`: when, where the index tells."""
+    """One file of a closure, as the index describes it. `uploaded`: when, where the index tells.
+
+    A wheel, or where there is none and its metadata was read, an `sdist`.
+    """
 
     name: str
     version: str
@@ -38,10 +44,23 @@ class LockedWheel(Record):
     url: str
     sha256: str
     uploaded: datetime | None = None
+    sdist: bool = False
+
+
+class KnownSdist(Record):
+    """What an sdist needs, told to the resolver so that nothing has to be built to ask; `version` pins it."""
+
+    version: str | None = None
+    requires: tuple[str, ...] = ()
+    requires_python: str = ""
 
 
 class NoSolution(TargetError):
-    """No set of wheels fits this interpreter; another one may do."""
+    """No set of wheels fits this interpreter; another one may do, or the sdist of the package `wheelless`."""
+
+    def __init__(self, message: str, *, remedy: str = "", wheelless: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.wheelless = wheelless
 
 
 class UnknownPackage(UsageError):
@@ -76,18 +95,22 @@ class Resolver:
         constraints: Sequence[str] = (),
         deps: bool = True,
         as_of: datetime | None = None,
+        sdists: Mapping[str, KnownSdist] = MappingProxyType({}),
     ) -> tuple[LockedWheel, ...]:
         """The closure of checked `requirements` for one interpreter, sorted by name.
 
         `requirements` and `constraints` went through `harness.acquisition.python.requirements`. With `as_of`,
-        nothing that was uploaded later is considered. Raises
+        nothing that was uploaded later is considered. The packages in `sdists` (by canonical name) may be sdists, with
+        the requirements given there: uv then neither fetches nor builds them. Raises
         UnknownPackage and UnknownVersion for what was asked for, NoSolution where another interpreter may do,
         TargetError for a refused dependency, and RegistryError.
         """
         with self._store.work() as work:
             limits = work / "constraints.txt"
-            limits.write_text("\n".join(constraints) + "\n")
-            arguments = [uv_program(), "pip", "compile", "-", "--format", "pylock.toml", "--no-build", "--no-sources"]
+            pins = [f"{name}=={known.version}" for name, known in sorted(sdists.items()) if known.version]
+            limits.write_text("\n".join([*constraints, *pins]) + "\n")
+            arguments = [uv_program(), "pip", "compile", "-", "--format", "pylock.toml", "--no-sources"]
+            arguments += _sdist_arguments(sdists, work) if sdists else ["--no-build"]
             arguments += ["--no-header", "--no-annotate", "--quiet", "--constraints", str(limits)]
             arguments += ["--python", sys.executable, "--python-version", python]
             arguments += ["--python-platform", f"{self._architecture}-manylinux_2_{PYTHONS[python]}"]
@@ -106,16 +129,20 @@ class Resolver:
     def _wheels(self, text: bytes, work: Path, python: str) -> tuple[LockedWheel, ...]:
         try:
             packages = tomllib.loads(text.decode()).get("packages", [])
-            rank = {tag: place for place, tag in enumerate(self._tags(python))}
+            rank = {tag: place for place, tag in enumerate(self.tags(python))}
             found = [_locked(package, rank, work) for package in packages]
-            size = sum(int(wheel.get("size", 0)) for package in packages for wheel in package["wheels"][:1])
+            size = sum(
+                int(file.get("size", 0))
+                for package in packages
+                for file in (package.get("wheels") or [package["sdist"]])[:1]
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RegistryError(f"the index's answers gave an unusable lock: {error}") from error
         if len(found) > CLOSURE_FILES or size > CLOSURE_BYTES:
             raise TargetError(f"the closure is too large: {len(found)} packages, {size} bytes")
         return tuple(sorted(found, key=lambda wheel: (wheel.name, wheel.version)))
 
-    def _tags(self, python: str) -> list[Tag]:
+    def tags(self, python: str) -> list[Tag]:
         """The wheel tags of the sandbox's interpreter, best first (PEP 425, PEP 600)."""
         major, minor = (int(part) for part in python.split("."))
         legacy = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
@@ -142,8 +169,9 @@ def uv_program() -> str:
 def _locked(package: dict[str, object], rank: dict[Tag, int], work: Path) -> LockedWheel:
     """The best wheel of one package of the lock. Raises ValueError when the lock offers none that fits."""
     best: tuple[int, LockedWheel] | None = None
-    wheels = package["wheels"]
-    assert isinstance(wheels, list)
+    wheels = package.get("wheels")
+    if not isinstance(wheels, list):
+        return _locked_sdist(package, work)
     for wheel in wheels:
         url = wheel.get("url") or (work / wheel["path"]).resolve().as_uri()
         filename = wheel.get("name") or url.split("#")[0].split("?")[0].rsplit("/", 1)[-1].replace("%2B", "+")
@@ -172,6 +200,43 @@ def _locked(package: dict[str, object], rank: dict[Tag, int], work: Path) -> Loc
         raise ValueError(f"no wheel of {package['name']} fits")
     return best[1]
 
+
+def _locked_sdist(package: dict[str, object], work: Path) -> LockedWheel:
+    sdist = package["sdist"]
+    if not isinstance(sdist, dict):
+        raise ValueError(f"{package['name']} is neither a wheel nor an sdist")
+    url = sdist.get("url") or (work / sdist["path"]).resolve().as_uri()
+    filename = sdist.get("name") or unquote(url.split("#")[0].split("?")[0].rsplit("/", 1)[-1])
+    name, version = canonicalize_name(str(package["name"])), str(package["version"])
+    if not _SDIST.fullmatch(filename) or not re.match(r"(https?|file)://", url):
+        raise ValueError(f"{filename} is no sdist of {name}")
+    uploaded = sdist.get("upload-time")
+    return LockedWheel(
+        name=name,
+        version=version,
+        filename=filename,
+        url=url,
+        sha256=str(sdist["hashes"]["sha256"]),
+        uploaded=uploaded if isinstance(uploaded, datetime) and uploaded.tzinfo else None,
+        sdist=True,
+    )
+
+
+def _sdist_arguments(sdists: Mapping[str, KnownSdist], work: Path) -> list[str]:
+    """Let uv take these packages as sdists, with metadata from us: it has no reason to look into them."""
+    lines = []
+    for name, known in sorted(sdists.items()):
+        lines += ["[[dependency-metadata]]", f"name = {json.dumps(name)}"]
+        lines.append(f"requires-dist = {json.dumps(list(known.requires))}")
+        lines += [f"requires-python = {json.dumps(known.requires_python)}"] if known.requires_python else []
+    config = work / "uv.toml"
+    config.write_text("\n".join(lines) + "\n")
+    words = ["--config-file", str(config), "--only-binary", ":all:"]
+    return words + [word for name in sorted(sdists) for word in ("--no-binary", name)]
+
+
+#: Names of sdists become names of files; the two forms that indexes hold.
+_SDIST = re.compile(r"[A-Za-z0-9][\w.+!-]*\.(?:tar\.gz|zip)", re.ASCII)
 
 _UNREACHABLE = re.compile(
     r"error sending request|failed to fetch|could not connect|dns error|operation timed out|tcp connect error"
@@ -211,7 +276,8 @@ def explain(result: ToolResult, requirements: Sequence[str], python: str) -> Exc
     wheels = re.search(r"Wheels are required for `([^`]+)`|([\w.-]+)==\S+ has no (?:usable )?wheels", text)
     if wheels:
         return NoSolution(
-            f"the package {wheels[1] or wheels[2]} has no wheel for Python {python}, and building one comes later",
+            f"the package {wheels[1] or wheels[2]} has no wheel for Python {python}, and no source that can be used",
             remedy="try another version of the target, or --python",
+            wheelless=canonicalize_name(wheels[1] or wheels[2]),
         )
     return NoSolution(f"no set of packages fits Python {python}: {summary(result.error)}")

@@ -7,23 +7,21 @@ own backend, which comes along as wheels; nothing of it runs on the host.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-from harness.acquisition.limits import TEXT_BYTES
 from harness.acquisition.python import plan
-from harness.acquisition.python.fetch import WheelFacts, fetch_wheels
+from harness.acquisition.python.fetch import WheelFacts, fetch_packages, fetch_wheels
+from harness.acquisition.python.metadata import fitting_pythons
+from harness.acquisition.python.pyproject import build_requirements, read_toml
 from harness.acquisition.python.requirements import checked_requirement, read_requirements
-from harness.acquisition.python.resolve import PYTHONS, LockedWheel
-from harness.acquisition.python.world import PythonWorld
+from harness.acquisition.python.resolve import LockedWheel
+from harness.acquisition.python.world import PythonWorld, applied
 from harness.acquisition.store import Store
 from harness.acquisition.tree import SourceTree
 from harness.model.base import JsonObject, Record
 from harness.model.errors import TargetError
 from harness.model.options import RunOptions
-from harness.model.target import Acquired, Closure, Ecosystem, EntryPoint, InputFile, InstallPlan, TargetRef
+from harness.model.target import Acquired, Closure, Ecosystem, EntryPoint, TargetRef
 
 SOURCE = "/app/src"
 
@@ -57,20 +55,20 @@ async def acquire_python_source(
     fetching raise.
     """
     told = described or describe(world.store, tree)
-    candidates = _candidates(told.requires_python)
+    candidates = fitting_pythons(told.requires_python)
     python = options.python or candidates[0]
     wheels: tuple[LockedWheel, ...] = ()
     if told.requirements or options.python:
         python, wheels = await world.choose(told.requirements, options, tree.name, candidates)
-    artifacts = await fetch_wheels(world.store, world.settings, wheels, python)
-    files: list[InputFile] = [*tree.input_files(world.store), *plan.wheel_files(world.store, artifacts)]
+    artifacts = await fetch_packages(world.store, world.settings, wheels, python)
+    backends = await world.backends([await world.sdist(file) for file in wheels if file.sdist], python)
     steps: list[tuple[str, ...]] = [("cp", "-R", "/input/src", SOURCE)]
-    everything = {tree.artifact(told.version), *artifacts}
+    everything = {tree.artifact(told.version), *artifacts, *backends}
     if told.build is not None:
         world.progress(f"resolving the build backend of {tree.name}")
-        backend = await fetch_wheels(world.store, world.settings, await world.resolver.lock(told.build, python), python)
-        files += plan.wheel_files(world.store, backend, "build-wheels", pins=None)
-        everything |= set(backend)
+        own = await fetch_wheels(world.store, world.settings, await world.resolver.lock(told.build, python), python)
+        backends = tuple({*backends, *own})
+        everything |= set(own)
         install = (plan.UV, "pip", "install", "--quiet", "--python", "/app/bin/python", "--no-deps", "--no-sources")
         steps.append((*install, "--compile-bytecode", "--find-links", "/input/build-wheels", SOURCE))
     entries = list(plan.entry_points(told.name or tree.name, WheelFacts(scripts=told.scripts)))
@@ -86,26 +84,26 @@ async def acquire_python_source(
         version=told.version,
         ecosystem=Ecosystem.PYTHON,
         closure=closure,
-        install=InstallPlan(
-            image=plan.image(python),
-            files=tuple(files),
-            steps=plan.install_steps(wheels=bool(artifacts), after=steps),
-            environment={
-                **plan.ENVIRONMENT,
-                # Version control is not part of the tree: backends that ask it for the version get this one.
-                "SETUPTOOLS_SCM_PRETEND_VERSION": told.version or "0.0.0",
-            },
-            closure_digest=closure.digest,
+        install=plan.install_plan(
+            world.store,
+            python,
+            artifacts,
+            closure.digest,
+            backends=backends,
+            files=tree.input_files(world.store),
+            after=steps,
+            # Version control is not part of the tree: backends that ask it for the version get this one.
+            environment={"SETUPTOOLS_SCM_PRETEND_VERSION": told.version or "0.0.0"},
         ),
         entry_points=tuple(entries),
-        notes=(f"Python {python}, {len(artifacts)} packages", *told.notes, *skipped),
+        notes=(f"Python {python}, {len(artifacts)} packages", *told.notes, *skipped, *applied(options)),
     )
 
 
 def describe(store: Store, tree: SourceTree) -> Described:
     """What the tree's pyproject.toml or requirements.txt say. Raises TargetError for what can't be known statically."""
     text = tree.read(store, "pyproject.toml")
-    document = _toml(text.decode("utf-8", "replace"), "pyproject.toml") if text is not None else {}
+    document = read_toml(text.decode("utf-8", "replace"), "pyproject.toml") if text is not None else {}
     project = document.get("project")
     system = document.get("build-system")
     required = read_requirements(store, tree, "requirements.txt") if tree.has("requirements.txt") else None
@@ -133,7 +131,7 @@ def describe(store: Store, tree: SourceTree) -> Described:
         requirements=tuple(checked_requirement(str(entry), "pyproject.toml") for entry in declared),
         requires_python=requires_python,
         scripts=tuple(str(name) for name in scripts if re.fullmatch(r"[\w.-]+", str(name))),
-        build=_build_requirements(system, bool(scripts)),
+        build=build_requirements(system, bool(scripts)),
         notes=notes,
     )
 
@@ -179,36 +177,4 @@ def _inline_metadata(text: str) -> JsonObject | None:
             block.append(line[2:])
     if not block or not end:
         return None
-    return _toml("\n".join(block[:end]), "the inline metadata")
-
-
-def _toml(text: str, what: str) -> JsonObject:
-    if len(text) > TEXT_BYTES:
-        raise TargetError(f"{what} is larger than {TEXT_BYTES} bytes")
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TargetError(f"{what} can't be read: {error}") from error
-
-
-def _build_requirements(system: object, has_scripts: bool) -> tuple[str, ...] | None:
-    """What the build backend needs; None for a project that is only run from its files."""
-    if not isinstance(system, dict):
-        return ("setuptools", "wheel") if has_scripts else None
-    requires = system.get("requires", ["setuptools", "wheel"])
-    if not isinstance(requires, list):
-        raise TargetError("[build-system] of pyproject.toml has a field of a wrong type")
-    checked = [checked_requirement(str(entry), "[build-system] of pyproject.toml") for entry in requires]
-    return tuple([*checked, "wheel"] if any(entry.startswith("setuptools") for entry in checked) else checked)
-
-
-def _candidates(requires_python: str) -> list[str]:
-    try:
-        wanted = SpecifierSet(requires_python[:200])
-    except InvalidSpecifier as error:
-        raise TargetError(f"requires-python can't be read: {requires_python[:80]!a}") from error
-    # The images hold some late bug-fix release of each line.
-    fitting = [python for python in PYTHONS if wanted.contains(f"{python}.2") or wanted.contains(f"{python}.99")]
-    if not fitting:
-        raise TargetError(f"it requires Python {requires_python}; there are sandboxes with {' and '.join(PYTHONS)}")
-    return fitting
+    return read_toml("\n".join(block[:end]), "the inline metadata")

@@ -63,23 +63,54 @@ def test_anything_else_is_a_usage_error_that_names_what_is_wrong(text: str) -> N
     assert "\x00" not in str(caught.value)
 
 
+def test_later_forms_say_so() -> None:
+    with pytest.raises(UsageError, match="not supported yet"):
+        parse_target("https://x/mcp", ())
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("name", "kind"),
     [
-        "https://x/mcp",
-        "oci:img",
-        "a.whl",
-        "a.tgz",
-        "a.mcpb",
-        "c.json#x",
-        "server.json",
-        "d/server.json",
-        "x.tools.json",
+        ("a-1.0-py3-none-any.whl", TargetKind.WHEEL),
+        ("a-1.0.tgz", TargetKind.ARCHIVE),
+        ("a-1.0.tar.gz", TargetKind.ARCHIVE),
+        ("a.mcpb", TargetKind.BUNDLE),
+        ("a.dxt", TargetKind.BUNDLE),
+        ("a.tools.json", TargetKind.TOOLS),
+        ("server.json", TargetKind.SERVER_JSON),
+        ("other.json", TargetKind.CONFIG),
     ],
 )
-def test_later_forms_say_so(text: str) -> None:
-    with pytest.raises(UsageError, match="not supported yet"):
-        parse_target(text, ())
+def test_files_by_their_names(tmp_path: Path, name: str, kind: TargetKind) -> None:
+    path = tmp_path / name
+    with pytest.raises(UsageError, match="no file or folder"):
+        parse_target(str(path), ())
+    path.write_text("")
+    ref = parse_target(str(path), ())
+    assert (ref.kind, ref.path, ref.name) == (kind, path, None)
+
+
+def test_an_entry_of_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text("")
+    ref = parse_target(f"{tmp_path}/c.json#my#server", ())
+    assert (ref.kind, ref.path, ref.name) == (TargetKind.CONFIG, tmp_path / "c.json", "my#server")
+    for text in (f"{tmp_path}/none.json#x", f"{tmp_path}/c.json#"):
+        with pytest.raises(UsageError, match=r"CONFIG\.json#NAME"):
+            parse_target(text, ())
+
+
+@pytest.mark.parametrize(
+    "name", ["img", "img:1.2", "a.example:5000/b/c:tag", "x@sha256:" + "0" * 64, "sha256:" + "a" * 64]
+)
+def test_images(name: str) -> None:
+    ref = parse_target(f"oci:{name}", ())
+    assert (ref.kind, ref.name) == (TargetKind.OCI, name)
+
+
+@pytest.mark.parametrize("name", ["", "-v", "a b", "a:b:c", "--privileged", "a/../b"])
+def test_no_images(name: str) -> None:
+    with pytest.raises(UsageError, match="does not name an image"):
+        parse_target(f"oci:{name}", ())
 
 
 def test_a_bare_package_name_is_told_how_to_write_it() -> None:

@@ -1,0 +1,1 @@
+"""Targets that say themselves how they are started: configurations, registry entries, MCP bundles, images."""
