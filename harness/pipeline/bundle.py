@@ -111,8 +111,10 @@ class BundleWriter:
         self._write(self._plan, action)
         self._plan.flush()
 
-    def surface(self, surface: Surface) -> None:
-        """Keep what the server declared at one look."""
+    def surface(self, surface: Surface, *, again: bool = False) -> None:
+        """Keep what the server declared at one look; `again`: in place of what an earlier attempt showed there."""
+        if again:
+            self._surfaces = [kept for kept in self._surfaces if kept.look != surface.look]
         self._surfaces.append(surface)
         text = canonical_json([s.model_dump(mode="json") for s in self._surfaces])
         _replace(self.folder / "surface.json", self._redactor.text(text).encode() + b"\n")

@@ -1,6 +1,6 @@
 """Executes the planner's actions against the sandbox and appends what came of them to the recording.
 
-It judges nothing: an action's observation says only whether the session can go on.
+It judges nothing: an action's observation says whether the session can go on, and what an attempt showed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ import anyio.abc
 
 from harness.model.options import RunOptions
 from harness.model.plan import Action, ActionKind, Observation
-from harness.model.recording import Phase, StockClientEvent
-from harness.model.surface import Surface
+from harness.model.recording import NoteEvent, ObstacleEvent, Phase
+from harness.model.surface import ItemKind, Surface
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.progress import Progress
 from harness.pipeline.session import Session, open_session
+from harness.pipeline.stock import StockTry
+from harness.pipeline.supply import Supply
 from harness.probing.planner import Planner
+from harness.probing.starting.signs import serves_http
 from harness.protocol.observe import observe
 from harness.protocol.stock_client import StockClient
 from harness.sandbox.base import LaunchSpec, Sandbox
@@ -29,6 +32,14 @@ WARDEN_MARGIN_SECONDS = 15.0
 #: How much longer than the main session the background work may take.
 BACKGROUND_SECONDS = 10.0
 
+#: From when on, and how often, a server that has not answered yet is looked at for signs of another transport, and
+#: how long after such a sign it is still waited for: some announce a port and then speak on their standard streams too.
+SIGNS_AFTER_SECONDS = 3.0
+SIGNS_EVERY_SECONDS = 0.5
+SIGNS_GRACE_SECONDS = 4.0
+
+MAIN = "main"
+
 
 class Driver:
     """Drives one target. `stock_client`: the prestarted SDK client, or None when it is not to be tried."""
@@ -36,7 +47,7 @@ class Driver:
     def __init__(
         self,
         sandbox: Sandbox,
-        spec: LaunchSpec,
+        supply: Supply,
         bundle: BundleWriter,
         entropy: Entropy,
         options: RunOptions,
@@ -44,97 +55,172 @@ class Driver:
         stock_client: StockClient | None,
     ) -> None:
         self._sandbox = sandbox
-        self._spec = spec
+        self._supply = supply
         self._bundle = bundle
         self._entropy = entropy
         self._options = options
         self._progress = progress
-        self._stock_client = stock_client
+        self._prestarted = stock_client
         self._session: Session | None = None
         self._surface: Surface | None = None
-        self._looked = anyio.Event()
+        self._look: Surface | None = None
+        self._stock: StockTry | None = None
 
     async def run(self, planner: Planner, seconds: float) -> None:
         """Follow the plan for at most `seconds`. Raises EngineError; the target's doings are recorded instead."""
         deadline = anyio.current_time() + seconds
-        self._spec = self._spec.model_copy(update={"deadline_seconds": seconds + WARDEN_MARGIN_SECONDS})
         async with anyio.create_task_group() as background, AsyncExitStack() as session:
             observation: Observation | None = None
             while (action := planner.next(observation)) is not None:
+                if action.kind is ActionKind.START and action.attempt > 1 and anyio.current_time() >= deadline:
+                    self._bundle.record(NoteEvent(phase=Phase.START, text="no time was left for another attempt"))
+                    break
                 self._bundle.plan(action)
                 if action.background:
-                    background.start_soon(self._background, action, deadline)
-                    observation = Observation(number=action.number, usable=True)
+                    observation = await self._in_background(action, background, deadline)
                     continue
                 observation = await self._execute(action, session, deadline, seconds)
-            self._looked.set()
+            if self._stock is not None:
+                self._stock.no_more(self._surface.era if self._surface is not None else None)
             background.cancel_scope.deadline = anyio.current_time() + BACKGROUND_SECONDS
 
     async def _execute(self, action: Action, stack: AsyncExitStack, deadline: float, seconds: float) -> Observation:
         match action.kind:
             case ActionKind.START:
-                self._progress.phase(Phase.START)
-                self._session = await stack.enter_async_context(
-                    open_session("main", self._sandbox, self._spec, self._bundle, self._entropy, self._options)
-                )
-                return Observation(number=action.number, usable=True)
+                return await self._start(action, stack, deadline)
             case ActionKind.DISCOVER if self._session is not None:
-                await self._discover(self._session, deadline, seconds)
-                self._looked.set()
-                return Observation(number=action.number, usable=self._surface is not None)
+                return await self._discover(action, self._session, deadline, seconds)
             case ActionKind.STOP:
-                self._progress.phase(Phase.STOP)
-                await stack.aclose()
-                self._session = None
+                return await self._stop(action, stack)
+            case ActionKind.READ_SOURCE:
+                names = await self._supply.variables()
+                return Observation(number=action.number, usable=False, variables=names)
+            case ActionKind.CONCLUDE:
+                self._conclude(action)
                 return Observation(number=action.number, usable=False)
             case _:
                 raise AssertionError(f"the driver has no way to do {action.kind}")
 
-    async def _discover(self, session: Session, deadline: float, seconds: float) -> None:
+    async def _start(self, action: Action, stack: AsyncExitStack, deadline: float) -> Observation:
+        spec = await self._spec(action, deadline)
+        if spec is None:
+            return Observation(number=action.number, usable=False, detail="this can't be made")
+        self._progress.phase(Phase.START)
+        if action.attempt > 1:
+            self._progress.note(f"attempt {action.attempt}: {action.why}")
+        self._patience = min(self._options.start_timeout, action.adjustment.patience or self._options.start_timeout)
+        self._session = await stack.enter_async_context(
+            open_session(
+                MAIN,
+                self._sandbox,
+                spec,
+                self._bundle,
+                self._entropy,
+                self._options,
+                number=action.attempt,
+                why=action.why,
+                guess=action.guess,
+            )
+        )
+        return Observation(number=action.number, usable=True)
+
+    _patience: float = 0.0
+
+    async def _spec(self, action: Action, deadline: float) -> LaunchSpec | None:
+        spec = await self._supply.spec(action.adjustment)
+        if spec is None:
+            return None
+        left = max(1.0, deadline - anyio.current_time())
+        return spec.model_copy(update={"deadline_seconds": left + WARDEN_MARGIN_SECONDS})
+
+    async def _discover(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
+        look = self._look = await self._observe(session, deadline, seconds)
+        answered = look is not None and look.era is not None
+        if look is not None and (answered or self._surface is None or self._surface.era is None):
+            self._surface = look
+            self._bundle.surface(look, again=True)
+            self._progress.note(f"{len(look.items)} items declared")
+        if self._stock is not None:
+            self._stock.decide(look.era if look is not None else None)
+        tools = len(look.of(ItemKind.TOOL)) if look is not None and answered else None
+        return Observation(number=action.number, usable=answered, tools=tools)
+
+    async def _observe(self, session: Session, deadline: float, seconds: float) -> Surface | None:
+        """Look at the server until it is seen, gives up, or says that it speaks elsewhere (None)."""
+        look: Surface | None = None
+
         async def enter(phase: str) -> None:
             self._progress.phase(phase)
             await session.enter(phase)
 
+        async def watch() -> None:
+            await anyio.sleep(SIGNS_AFTER_SECONDS)
+            while session.phase == Phase.START:
+                if serves_http("\n".join((session.stderr, *session.witness.output))):
+                    await anyio.sleep(SIGNS_GRACE_SECONDS)
+                    if session.phase == Phase.START:
+                        text = "it says that it listens on a port, and it is silent on its standard streams"
+                        self._bundle.record(NoteEvent(phase=Phase.START, session=session.name, text=text))
+                        tasks.cancel_scope.cancel()
+                    return
+                await anyio.sleep(SIGNS_EVERY_SECONDS)
+
+        options = self._options.model_copy(update={"start_timeout": self._patience})
         with anyio.move_on_at(deadline) as scope:
-            self._surface = await observe(
-                session.process.stdin,
-                session.process.stdout,
-                self._bundle,
-                options=self._options,
-                phase_hook=enter,
-                session=session.name,
-            )
-            self._bundle.surface(self._surface)
-            self._progress.note(f"{len(self._surface.items)} items declared")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(watch)
+                look = await observe(
+                    session.process.stdin,
+                    session.process.stdout,
+                    session.witness,
+                    options=options,
+                    phase_hook=enter,
+                    session=session.name,
+                )
+                tasks.cancel_scope.cancel()
         if scope.cancelled_caught:
             session.deadline("run", seconds)
+        return look
 
-    async def _background(self, action: Action, deadline: float) -> None:
+    async def _stop(self, action: Action, stack: AsyncExitStack) -> Observation:
+        self._progress.phase(Phase.STOP)
+        session, self._session = self._session, None
+        await stack.aclose()
+        if session is None or session.report is None:
+            return Observation(number=action.number, usable=False)
+        report, by_itself = session.report, session.report.ended_by == "target"
+        refusal = "\n".join(session.witness.refusals)
+        return Observation(
+            number=action.number,
+            usable=False,
+            stderr=session.stderr,
+            output=tuple(session.witness.output),
+            refusal=refusal,
+            silent=not by_itself and not refusal and (self._look is None or self._look.era is None),
+            exit_code=report.code if by_itself else None,
+            exit_signal=report.signal if by_itself else None,
+        )
+
+    def _conclude(self, action: Action) -> None:
+        for note in action.notes:
+            self._bundle.record(NoteEvent(phase=Phase.STOP, text=note))
+        if action.obstacle is not None:
+            self._bundle.record(ObstacleEvent(phase=Phase.STOP, obstacle=action.obstacle, what=action.what))
+
+    async def _in_background(self, action: Action, background: anyio.abc.TaskGroup, deadline: float) -> Observation:
         """The stock client's try, in a life of the target of its own."""
-        if self._stock_client is None:
-            return
-        event = StockClientEvent(phase=Phase.DISCOVER, works=None, error="not finished in time")
-        try:
-            with anyio.move_on_at(deadline):
-                event = await self._stock_session(self._stock_client, action.session)
-        finally:
-            self._bundle.record(event.model_copy(update={"session": action.session, "phase": Phase.DISCOVER}))
-
-    async def _stock_session(self, client: StockClient, name: str) -> StockClientEvent:
-        """Start at once, and let the client in when it is known how the server wants to be greeted.
-
-        Left to itself, the SDK waits ten seconds for an answer to `server/discover` before it tries `initialize`.
-        """
-        async with open_session(name, self._sandbox, self._spec, self._bundle, self._entropy, self._options) as session:
-            await self._looked.wait()
-            if self._surface is None or self._surface.era is None:
-                return StockClientEvent(phase=Phase.DISCOVER, works=None, error="not tried: the server never answered")
-            await session.enter(Phase.DISCOVER)
-            return await client.check(
-                session.process.stdin,
-                session.process.stdout,
-                timeout=self._options.start_timeout,
-                era=self._surface.era,
-                sink=self._bundle,
-                session=name,
-            )
+        if self._prestarted is None:
+            return Observation(number=action.number, usable=False)
+        spec = await self._spec(action, deadline)
+        if spec is None:
+            return Observation(number=action.number, usable=False)
+        earlier = self._stock
+        client = self._prestarted if earlier is None or not earlier.used else None
+        self._stock = StockTry(
+            action, spec, self._sandbox, self._bundle, self._entropy, self._options, client, after=earlier
+        )
+        if earlier is not None:
+            earlier.retire()
+            self._stock.decide(self._surface.era if self._surface is not None else None)
+        background.start_soon(self._stock.run, deadline)
+        return Observation(number=action.number, usable=True)

@@ -14,16 +14,17 @@ from harness.acquisition import acquire
 from harness.model.errors import TargetError
 from harness.model.options import RunOptions
 from harness.model.recording import Manifest, Phase
-from harness.model.target import TargetRef
+from harness.model.target import Acquired, TargetRef
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.driver import Driver
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.places import packages_dir
-from harness.pipeline.preparation import choose_entry, install, launch_spec
+from harness.pipeline.preparation import choose_entry, install
 from harness.pipeline.progress import Progress
-from harness.probing.planner import DiscoveryPlanner
+from harness.pipeline.supply import Supply
+from harness.probing.starting import StartPlanner
 from harness.protocol.stock_client import prestart
-from harness.sandbox.base import Sandbox
+from harness.sandbox.base import InstalledTarget, Sandbox
 from harness.sandbox.provider import open_sandbox
 
 
@@ -82,14 +83,34 @@ class Recorder:
         if installed is None:
             raise TargetError("the target could not be installed", remedy="see the install steps in the recording")
         self._know(images=(installed.image,))
-        spec = launch_spec(acquired, entry, installed, self._options, self._secrets, self._entropy.nonce)
+        supply = Supply(
+            sandbox,
+            acquired,
+            entry,
+            installed,
+            self._options,
+            self._secrets,
+            self._bundle,
+            self._entropy,
+            self._progress,
+            self._renewed,
+        )
         with self._phase("sessions"):
             async with AsyncExitStack() as stack:
                 client = None
                 if self._options.stock_client:
                     client = await stack.enter_async_context(prestart(self._options.limits))
-                driver = Driver(sandbox, spec, self._bundle, self._entropy, self._options, self._progress, client)
-                await driver.run(DiscoveryPlanner(self._options), self._options.timeout)
+                driver = Driver(sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client)
+                await driver.run(StartPlanner(self._options, supply.facts()), self._options.timeout)
+
+    def _renewed(self, acquired: Acquired, installed: InstalledTarget) -> None:
+        """Another closure of the same release was installed: it is what the result is about."""
+        self._know(
+            artifacts=acquired.closure.artifacts,
+            closure_digest=acquired.closure.digest,
+            notes=(*self._manifest.notes, *(note for note in acquired.notes if note not in self._manifest.notes)),
+            images=(installed.image,),
+        )
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:

@@ -13,6 +13,7 @@ from harness.model.recording import AttemptEvent, DeadlineEvent, ExitEvent, Phas
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.stderr import StderrKeeper
+from harness.pipeline.witness import Witness, readable_stderr
 from harness.sandbox.base import ExitReport, LaunchSpec, Sandbox, SandboxedProcess
 
 #: How long the rest of a dead process's standard error may take to arrive.
@@ -20,14 +21,27 @@ DRAIN_SECONDS = 1.0
 
 
 class Session:
-    """A running target. `enter` begins a phase: recorded here and marked inside the sandbox by the warden."""
+    """A running target. `enter` begins a phase: recorded here and marked inside the sandbox by the warden.
 
-    def __init__(self, name: str, process: SandboxedProcess, bundle: BundleWriter, entropy: Entropy) -> None:
+    `witness` records what passes and remembers what the planner needs of it; `report`: how it ended, once it did.
+    """
+
+    def __init__(
+        self, name: str, process: SandboxedProcess, bundle: BundleWriter, entropy: Entropy, keeper: StderrKeeper
+    ) -> None:
         self.name = name
         self.process = process
         self.phase: str = Phase.START
+        self.witness = Witness(bundle)
+        self.report: ExitReport | None = None
+        self._keeper = keeper
         self._bundle = bundle
         self._entropy = entropy
+
+    @property
+    def stderr(self) -> str:
+        """What it wrote on its standard error so far: head and tail."""
+        return readable_stderr(self._keeper.kept)
 
     async def enter(self, phase: str) -> None:
         """Begin `phase`. Raises EngineError when the engine is gone."""
@@ -54,6 +68,7 @@ async def open_session(
     *,
     number: int = 1,
     why: str = "",
+    guess: bool = False,
 ) -> AsyncIterator[Session]:
     """Start the target as `spec` says; at exit it is stopped, and how it ended is recorded.
 
@@ -67,6 +82,7 @@ async def open_session(
             argv=spec.argv,
             environment=tuple(sorted(spec.environment)),
             why=why,
+            guess=guess,
         )
     )
     bundle.record(PhaseEvent(phase=Phase.START, session=name, nonce=entropy.nonce()))
@@ -79,17 +95,17 @@ async def open_session(
             finished.set()
 
         tasks.start_soon(keep)
-        session = Session(name, process, bundle, entropy)
+        session = Session(name, process, bundle, entropy, keeper)
         yield session
         await session.enter(Phase.STOP)
-        report = await process.stop(options.stop_grace)
+        session.report = report = await process.stop(options.stop_grace)
         with anyio.move_on_after(DRAIN_SECONDS):
             await finished.wait()
         tasks.cancel_scope.cancel()
-        _record_end(session, bundle, report, keeper)
+        _record_end(session, bundle, report, keeper, number)
 
 
-def _record_end(session: Session, bundle: BundleWriter, report: ExitReport, keeper: StderrKeeper) -> None:
+def _record_end(session: Session, bundle: BundleWriter, report: ExitReport, keeper: StderrKeeper, number: int) -> None:
     bundle.record(
         ExitEvent(
             phase=session.phase,
@@ -101,7 +117,7 @@ def _record_end(session: Session, bundle: BundleWriter, report: ExitReport, keep
         )
     )
     if keeper.size:
-        bundle.stderr(session.name, keeper.kept)
+        bundle.stderr(session.name if number == 1 else f"{session.name}, attempt {number}", keeper.kept)
     bundle.record(
         StderrEvent(
             phase=session.phase,

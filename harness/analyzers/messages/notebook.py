@@ -27,8 +27,13 @@ class Notebook:
         self._analyzer = analyzer
         self._entries: dict[tuple[str, str, str], _Entry] = {}
 
-    def note(self, kind: Kind, fact: str, event: EventBase, text: str, *, place: str = "") -> None:
-        """One more of its kind. `place`: a phase that is part of the fact; `text` is shown, and may be hostile."""
+    def note(
+        self, kind: Kind, fact: str, event: EventBase, text: str, *, place: str = "", more: Evidence | None = None
+    ) -> None:
+        """One more of its kind. `place`: a phase that is part of the fact; `text` is shown, and may be hostile.
+
+        `more`: evidence that goes with this one.
+        """
         session = STOCK_CLIENT if event.session == STOCK_CLIENT else ""
         entry = self._entries.setdefault((fact, session, place), _Entry(kind))
         entry.count += 1
@@ -38,10 +43,20 @@ class Notebook:
                     kind=str(getattr(event, "kind", "event")), phase=event.phase, seq=event.seq, text=render_safe(text)
                 )
             )
+            if more is not None:
+                entry.examples.append(more)
 
-    def drop(self, fact: str) -> None:
-        """Forget all of this fact."""
-        for key in [key for key in self._entries if key[0] == fact]:
+    def add(self, other: Notebook) -> None:
+        """Take over all that another book holds."""
+        for key, theirs in other._entries.items():
+            entry = self._entries.setdefault(key, _Entry(theirs.kind))
+            entry.count += theirs.count
+            entry.examples += theirs.examples[: max(0, EXAMPLES - len(entry.examples))]
+
+    def drop_repeated(self, session: str) -> None:
+        """Forget what one session shows of rules that another shows already."""
+        elsewhere = {entry.kind.rule for (_, where, _), entry in self._entries.items() if where != session}
+        for key in [key for key, entry in self._entries.items() if key[1] == session and entry.kind.rule in elsewhere]:
             del self._entries[key]
 
     def findings(self) -> tuple[Finding, ...]:

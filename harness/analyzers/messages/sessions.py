@@ -5,14 +5,24 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+from harness.analyzers.evidence import render_safe
 from harness.model.base import JsonObject, JsonValue
-from harness.model.recording import Anomaly, ExitEvent, FrameEvent, Phase
+from harness.model.plan import Obstacle
+from harness.model.recording import Anomaly, ExitEvent, FrameEvent, ObstacleEvent, Phase
 from harness.model.surface import Era
 
 #: More requests than this are never open at once; the oldest is then forgotten.
 OPEN_REQUESTS = 512
 _UNREADABLE = frozenset({Anomaly.NOT_JSON, Anomaly.TOO_LONG, Anomaly.TOO_DEEP})
 _HANDSHAKES = frozenset({"initialize", "server/discover"})
+
+_OBSTACLES = {
+    Obstacle.NATIVE_ADDON: "its native add-on does not load here",
+    Obstacle.PROGRAM: "a program that it needs is not in the sandbox",
+    Obstacle.LIBRARY: "a shared library that it needs is not in the sandbox",
+    Obstacle.NETWORK: "it needs the network to start",
+    Obstacle.PLATFORM: "it is not made for this platform",
+}
 
 
 @dataclass
@@ -27,6 +37,7 @@ class SessionState:
     refused: str = ""
     phase: str = Phase.START.value
     exit: ExitEvent | None = None
+    obstacle: ObstacleEvent | None = None
 
     def sent(self, message: JsonObject) -> None:
         """Remember a request of ours."""
@@ -80,6 +91,9 @@ def read_messages(event: FrameEvent) -> tuple[JsonObject, ...]:
 
 def silence_of(state: SessionState) -> str:
     """Why no handshake was answered, in words."""
+    if state.obstacle is not None:
+        what = f" ({render_safe(state.obstacle.what, 80)})" if state.obstacle.what else ""
+        return f"{_OBSTACLES[state.obstacle.obstacle]}{what}"
     if state.refused:
         return f"it answered {state.refused} with an error"
     if state.exit is not None and state.ended_early:

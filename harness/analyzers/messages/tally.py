@@ -20,6 +20,14 @@ class ProtocolTally:
     list_skips: list[Skip] = field(default_factory=list)
     cut_off: dict[str, Skip] = field(default_factory=dict)
 
+    def add(self, other: ProtocolTally) -> None:
+        """Add another life's counts."""
+        self.received += other.received
+        self.truncated += other.truncated
+        self.lists_read += other.lists_read
+        self.list_skips += other.list_skips
+        self.cut_off.update(other.cut_off)
+
     def coverage(self, sessions: Sequence[SessionState]) -> Coverage:
         """The books, closed. `sessions`: those that had to answer a handshake; at least one must have."""
         subjects = {
@@ -46,6 +54,6 @@ def _tally(analyzed: int, skipped: Sequence[Skip]) -> Tally:
 
 def _unanswered(state: SessionState) -> Skip:
     # A sandbox that broke says nothing about the target.
-    ours = state.exit is not None and state.exit.ended_by == "engine"
+    ours = state.obstacle is not None or (state.exit is not None and state.exit.ended_by == "engine")
     reason = SkipReason.LIMIT if ours else SkipReason.TARGET
     return Skip(item=render_safe(state.name, 40), reason=reason, detail=silence_of(state))

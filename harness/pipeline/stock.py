@@ -1,0 +1,125 @@
+"""The stock client's try: a second life of the target, started beside the first and greeted when that one was."""
+
+from __future__ import annotations
+
+import anyio
+
+from harness.model.options import RunOptions
+from harness.model.plan import Action
+from harness.model.recording import Phase, StockClientEvent
+from harness.model.surface import Era
+from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.entropy import Entropy
+from harness.pipeline.session import Session, open_session
+from harness.protocol.stock_client import StockClient, prestart
+from harness.sandbox.base import LaunchSpec, Sandbox
+
+_UNANSWERED = "not tried: the server never answered"
+
+
+class StockTry:
+    """One try with one launch. `client`: a prestarted one, or None to start another.
+
+    A try whose main session was not answered ends at once, without an event: a later one may follow with what made
+    the server start. `after`: the earlier try, which is over first.
+    """
+
+    def __init__(
+        self,
+        action: Action,
+        spec: LaunchSpec,
+        sandbox: Sandbox,
+        bundle: BundleWriter,
+        entropy: Entropy,
+        options: RunOptions,
+        client: StockClient | None,
+        *,
+        after: StockTry | None = None,
+    ) -> None:
+        self._action = action
+        self._spec = spec
+        self._sandbox = sandbox
+        self._bundle = bundle
+        self._entropy = entropy
+        self._options = options
+        self._client = client
+        self._after = after
+        self._era: Era | None = None
+        self._decided = anyio.Event()
+        self._last = anyio.Event()
+        self._over = anyio.Event()
+        self._retired = False
+        #: True once the client was let in: a client is good for one check.
+        self.used = False
+
+    def decide(self, era: Era | None) -> None:
+        """The main session's look is over: `era` is how the server wants to be greeted, None when it is not known."""
+        if not self._decided.is_set():
+            self._era = era
+            self.used = era is not None
+            self._decided.set()
+
+    def retire(self) -> None:
+        """Another try follows: one that was not let in has nothing to tell."""
+        self._retired = True
+        self._last.set()
+
+    def no_more(self, era: Era | None) -> None:
+        """The plan is at its end: this try is the last."""
+        self.decide(era)
+        self._last.set()
+
+    async def run(self, deadline: float) -> None:
+        """Try, and record what came of it. Raises EngineError."""
+        event: StockClientEvent | None = StockClientEvent(
+            phase=Phase.DISCOVER, works=None, error="not finished in time"
+        )
+        try:
+            if self._after is not None:
+                await self._after._over.wait()
+            with anyio.move_on_at(deadline):
+                event = await self._session()
+            if event is None:
+                self._over.set()  # a later try may begin
+                with anyio.move_on_at(deadline):
+                    await self._last.wait()
+        finally:
+            if event is not None or (self._last.is_set() and not self._retired):
+                event = event or StockClientEvent(phase=Phase.DISCOVER, works=None, error=_UNANSWERED)
+                self._bundle.record(event.model_copy(update={"session": self._action.session, "phase": Phase.DISCOVER}))
+            self._over.set()
+
+    async def _session(self) -> StockClientEvent | None:
+        """Start at once, and let the client in when it is known how the server wants to be greeted.
+
+        Left to itself, the SDK waits ten seconds for an answer to `server/discover` before it tries `initialize`.
+        """
+        name = self._action.session
+        async with open_session(
+            name,
+            self._sandbox,
+            self._spec,
+            self._bundle,
+            self._entropy,
+            self._options,
+            number=self._action.attempt,
+            why=self._action.why,
+        ) as session:
+            await self._decided.wait()
+            if self._era is None:
+                return None
+            await session.enter(Phase.DISCOVER)
+            if self._client is not None:
+                return await self._check(self._client, session)
+            async with prestart(self._options.limits) as client:
+                return await self._check(client, session)
+
+    async def _check(self, client: StockClient, session: Session) -> StockClientEvent:
+        return await client.check(
+            session.process.stdin,
+            session.process.stdout,
+            timeout=self._options.start_timeout,
+            era=self._era,
+            sink=self._bundle,
+            session=self._action.session,
+        )

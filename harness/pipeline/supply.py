@@ -1,0 +1,103 @@
+"""What further start attempts are made from: the launch as planned, its adjustments, and what the source tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio.to_thread
+
+from harness.acquisition.release import acquire_of_its_time
+from harness.acquisition.variables import source_variables
+from harness.model.options import RunOptions
+from harness.model.plan import Adjustment
+from harness.model.target import Acquired, EntryPoint, TargetKind
+from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.entropy import Entropy
+from harness.pipeline.places import packages_dir
+from harness.pipeline.preparation import choose_entry, install, launch_spec
+from harness.pipeline.progress import Progress
+from harness.probing.starting import StartFacts
+from harness.sandbox.base import HOME, WORKSPACE, InstalledTarget, LaunchSpec, Sandbox
+
+#: Kinds whose command was written by the operator, arguments included.
+_OWN_COMMAND = frozenset({"command", "config"})
+
+
+class Supply:
+    """One target, ready to be launched. `on_renewal` is told when another closure was installed in its place."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        acquired: Acquired,
+        entry: EntryPoint,
+        installed: InstalledTarget,
+        options: RunOptions,
+        secrets: dict[str, str],
+        bundle: BundleWriter,
+        entropy: Entropy,
+        progress: Progress,
+        on_renewal: Callable[[Acquired, InstalledTarget], None],
+    ) -> None:
+        self._sandbox = sandbox
+        self._acquired = acquired
+        self._options = options
+        self._secrets = secrets
+        self._bundle = bundle
+        self._entropy = entropy
+        self._progress = progress
+        self._on_renewal = on_renewal
+        self._renewed = False
+        self._own = len(entry.argv)
+        self._spec = launch_spec(acquired, entry, installed, options, secrets, entropy.nonce)
+
+    def facts(self) -> StartFacts:
+        """What the planner knows beforehand."""
+        kind = self._acquired.ref.kind
+        return StartFacts(
+            argv=self._spec.argv[: self._own],
+            home=HOME,
+            workspace=WORKSPACE,
+            seed=self._entropy.nonce(),
+            arguments=self._spec.argv[self._own :],
+            environment=frozenset(self._spec.environment),
+            own_command=kind.value in _OWN_COMMAND,
+            renewable=kind in (TargetKind.PYPI, TargetKind.NPM) and not self._options.constraints,
+            readable=kind is not TargetKind.COMMAND,
+        )
+
+    async def spec(self, adjustment: Adjustment) -> LaunchSpec | None:
+        """The launch with an adjustment: what the operator gave stays; None when the adjustment can't be made."""
+        if adjustment.of_its_time and not self._renewed and not await self._renew():
+            return None
+        spec = self._spec
+        files = {path: text.encode() for path, text in adjustment.files.items()}
+        own, given = spec.argv[: self._own], spec.argv[self._own :]
+        return spec.model_copy(
+            update={
+                "argv": (*own, *adjustment.subcommand, *given, *adjustment.arguments),
+                "environment": {**adjustment.environment, **spec.environment},
+                "seed": {**files, **spec.seed},
+            }
+        )
+
+    async def variables(self) -> tuple[str, ...]:
+        """The variables that the target's source reads."""
+        return await anyio.to_thread.run_sync(source_variables, self._acquired)
+
+    async def _renew(self) -> bool:
+        """Install the dependencies of the release's time; False when there are none to be had, or the same."""
+        self._progress.note("looking for the dependencies of the release's time")
+        acquired = await acquire_of_its_time(self._acquired, self._options, packages_dir(), self._progress.note)
+        if acquired is None:
+            return False
+        installed = await install(self._sandbox, acquired, self._options, self._bundle)
+        if installed is None:
+            return False
+        entry = choose_entry(acquired, self._options.entry)
+        self._own = len(entry.argv)
+        self._spec = launch_spec(acquired, entry, installed, self._options, self._secrets, self._entropy.nonce)
+        self._acquired = acquired
+        self._renewed = True
+        self._on_renewal(acquired, installed)
+        return True

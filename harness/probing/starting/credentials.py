@@ -1,0 +1,15 @@
+"""A server that started and lists no tools: once more, with credentials for what it names. One went from 0 to 98."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.probing.starting import variables
+from harness.probing.starting.case import Case, Proposal
+
+
+def propose(case: Case) -> Iterator[Proposal]:
+    """Every variable in its output that it does not have, else those that its source reads."""
+    names = variables.named(case.lines)
+    yield from variables.plant(case, names, "named in its output")
+    yield from variables.from_source(case)

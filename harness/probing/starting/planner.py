@@ -1,0 +1,208 @@
+"""The plan of a run at level `none`, further attempts included: start, read what is declared, stop; if need be, again.
+
+The conversation: each attempt is START, DISCOVER, STOP. After one that was not answered, the remedies are asked in
+order; the first adjustment that was not tried becomes the next attempt. What an earlier attempt would still have
+suggested is kept, for when the later ones lead nowhere. The way of a server that starts at once is as short as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from harness.model.base import canonical_json
+from harness.model.options import RunOptions
+from harness.model.plan import Action, ActionKind, Adjustment, Observation
+from harness.probing.starting import credentials, drift, files, flags, subcommands, transport, variables
+from harness.probing.starting.case import Case, Proposal, StartFacts, case_of
+from harness.probing.starting.material import Material
+from harness.probing.starting.obstacles import obstacle_of
+from harness.probing.starting.words import differences, ending
+
+#: How often a target is started at most.
+MAX_ATTEMPTS = 8
+#: Attempts after one that started and listed no tools.
+MAX_FOR_TOOLS = 2
+
+_Remedy = Callable[[Case], Iterable[Proposal]]
+
+#: For an attempt that ended. Flags come before subcommands where a complaint asks for them by name.
+REMEDIES: tuple[_Remedy, ...] = (
+    drift.propose,
+    variables.propose,
+    flags.demanded,
+    subcommands.propose,
+    flags.shown,
+    files.propose,
+    transport.propose,
+    variables.from_source,
+)
+#: For one that lives and says nothing.
+FOR_SILENCE: tuple[_Remedy, ...] = (transport.propose, variables.propose, files.propose)
+_FOR_TOOLS: tuple[_Remedy, ...] = (credentials.propose,)
+
+
+class StartPlanner:
+    """Made for one run. `next(observation)` answers with the next action; None ends the run."""
+
+    def __init__(self, options: RunOptions, facts: StartFacts) -> None:
+        self._facts = facts
+        self._material = Material(facts.seed)
+        self._stock_client = options.stock_client
+        self._number = 0
+        self._attempt = 0
+        self._current = Proposal(Adjustment(), "")
+        self._tried = {_key(Adjustment())}
+        self._whys: set[str] = set()
+        self._cases: list[tuple[Case, tuple[_Remedy, ...]]] = []
+        self._variables: tuple[str, ...] | None = None
+        self._answered: tuple[Adjustment, int] | None = None
+        self._telling: Case | None = None
+        self._for_tools = 0
+        self._steps = self._conversation()
+        self._seen: Observation | None = None
+
+    def next(self, observation: Observation | None) -> Action | None:
+        """The action to do now, given what came of the last one (None at the beginning)."""
+        self._seen = observation
+        return next(self._steps, None)
+
+    def _conversation(self) -> Iterator[Action]:
+        if self._stock_client:
+            yield self._action(ActionKind.STOCK_CLIENT, session="stock-client", background=True)
+        proposal: Proposal | None = self._current
+        while proposal is not None:
+            self._current = proposal
+            self._attempt += 1
+            yield from self._try()
+            proposal = None
+            if self._unfinished():
+                if self._wants_source():
+                    yield self._action(ActionKind.READ_SOURCE)
+                    self._learn(self._seen.variables if self._seen else ())
+                proposal = self._propose()
+                if proposal is None and self._variables is None and self._facts.readable and self._cases:
+                    yield self._action(ActionKind.READ_SOURCE)
+                    self._learn(self._seen.variables if self._seen else ())
+                    proposal = self._propose()
+        yield from self._conclude()
+
+    def _try(self) -> Iterator[Action]:
+        """One attempt; what it showed becomes the newest case."""
+        adjustment = self._current.adjustment
+        yield self._action(
+            ActionKind.START,
+            adjustment=adjustment,
+            attempt=self._attempt,
+            why=self._current.why,
+            guess=self._current.guess,
+        )
+        started = self._seen
+        if started is None or not started.usable:
+            self._attempt -= 1  # it never ran: the sandbox could not make what was to be tried
+            self._result = started
+            return
+        yield self._action(ActionKind.DISCOVER)
+        looked = self._seen
+        answered = looked is not None and looked.usable
+        if answered and self._attempt > 1 and self._stock_client and (looked and looked.tools):
+            yield self._again(adjustment)
+        yield self._action(ActionKind.STOP)
+        ended = self._seen
+        if looked is None or ended is None:
+            return
+        seen = ended.model_copy(update={"usable": answered, "tools": looked.tools, "refusal": ended.refusal})
+        self._result = seen
+        if answered:
+            self._answered = adjustment, self._attempt
+        case = case_of(self._facts, adjustment, seen, self._material, self._variables or ())
+        if not self._current.guess or self._telling is None:
+            self._telling = case
+        if answered and seen.tools:
+            return
+        for_tools = answered and seen.exit_code is None and seen.exit_signal is None
+        self._for_tools += answered
+        remedies = FOR_SILENCE if seen.silent else REMEDIES
+        self._cases.append((case, _FOR_TOOLS if for_tools else remedies))
+
+    _result: Observation | None = None
+
+    def _again(self, adjustment: Adjustment) -> Action:
+        return self._action(
+            ActionKind.STOCK_CLIENT,
+            session="stock-client",
+            background=True,
+            adjustment=adjustment,
+            attempt=self._attempt,
+            why="the adjustments that the server was started with",
+        )
+
+    def _unfinished(self) -> bool:
+        """True when another attempt may be made."""
+        if self._attempt >= MAX_ATTEMPTS or not self._cases:
+            return False
+        if self._result is not None and self._result.usable and self._result.tools:
+            return False
+        return self._for_tools <= MAX_FOR_TOOLS
+
+    def _wants_source(self) -> bool:
+        """True when the output names settings in a form that only the source completes."""
+        if self._variables is not None or not self._facts.readable:
+            return False
+        return variables.incomplete(self._cases[-1][0])
+
+    def _learn(self, names: tuple[str, ...]) -> None:
+        self._variables = names
+        self._cases = [
+            (case_of(case.facts, case.adjustment, case.seen, self._material, names), remedies)
+            for case, remedies in self._cases
+        ]
+
+    def _propose(self) -> Proposal | None:
+        """The first adjustment that was not tried, by what the newest attempt showed, else by what earlier ones did.
+
+        What an earlier attempt suggested is not tried again in another combination.
+        """
+        for case, remedies in reversed(self._cases):
+            newest = case is self._cases[-1][0]
+            for remedy in remedies:
+                for proposal in remedy(case):
+                    key = _key(proposal.adjustment)
+                    if key not in self._tried and (newest or proposal.why not in self._whys):
+                        self._tried.add(key)
+                        self._whys.add(proposal.why)
+                        return proposal
+        return None
+
+    def _conclude(self) -> Iterator[Action]:
+        """Say what it took to start, or why it did not; nothing where the first attempt was all."""
+        if self._answered is not None:
+            adjustment, attempt = self._answered
+            if attempt > 1 and self._cases:
+                first = ending(self._cases[0][0])
+                note = f"it {first} when started as its package says; attempt {attempt} had {differences(adjustment)}"
+                yield self._action(ActionKind.CONCLUDE, notes=(note,))
+            return
+        telling = self._telling
+        if telling is None:
+            return
+        found = obstacle_of(telling.text)
+        notes: tuple[str, ...] = ()
+        if self._attempt > 1:
+            had = differences(telling.adjustment)
+            notes = (f"no answer in {self._attempt} attempts; with {had} it {ending(telling)}",)
+        if found is not None or notes:
+            yield self._action(
+                ActionKind.CONCLUDE,
+                obstacle=found[0] if found is not None else None,
+                what=found[1] if found is not None else "",
+                notes=notes,
+            )
+
+    def _action(self, kind: ActionKind, **details: object) -> Action:
+        self._number += 1
+        return Action.model_validate({"number": self._number, "kind": kind, **details})
+
+
+def _key(adjustment: Adjustment) -> str:
+    """What makes two adjustments the same attempt."""
+    return canonical_json(adjustment.model_dump(mode="json", exclude={"patience"}))

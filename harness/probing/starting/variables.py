@@ -1,0 +1,120 @@
+"""Environment variables that a server names when it complains: given, each shaped as its provider hands it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from harness.probing.starting.case import Case, Proposal
+from harness.probing.starting.complaints import complaints
+from harness.probing.starting.shapes import reshaped, value_for
+
+#: At most so many are planted at once.
+MOST = 24
+
+_NAME = re.compile(r"(?<![\w$./@-])\$?\{?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b(?![\w.(/-])")
+#: Names of one word, where the words around them say what they are.
+_SINGLE = re.compile(
+    r"KeyError: ['\"]([A-Z][A-Z0-9]{2,})['\"]|environment variables?:? [\"'`]?([A-Z][A-Z0-9]{2,})\b"
+    r"|\b([A-Z][A-Z0-9]{3,})[\"'`]? (?:environment variable|env var|(?:is|was) (?:required|missing|not set)"
+    r"|must be set)"
+)
+#: Fields of a settings class: a bare name, and below it the complaint.
+_FIELD = re.compile(r"^([a-z][a-z0-9_]{1,60})\n\s+Field required", re.MULTILINE)
+#: Not variables, or none that makes a server start.
+_NOISE = re.compile(
+    r"^(?:ERR|E|MODULE|INVALID|UNHANDLED|UV|SSL|TLS|HTTPS?|NPM|NODE|PYTHON|DEP0?\d*|JSON|PATH|UNDICI|OPENSSL|CVE|UTF|ISO"
+    r"|LC|XDG|NO|FORCE|DISABLE|ENABLE|SKIP|USE|ALLOW|DO)_|_NOT_FOUND$|_ERROR$|^LOG_|_LOG_LEVEL$|_DEBUG$|_PROXY$|TELEMETRY"
+    r"|_(?:ENABLED|DISABLED?)$|READ_ONLY|READONLY|_TIMEOUT|_USE_|_ENABLE_|_DISABLE_|_ALLOW_|_INSECURE"
+)
+_TRANSPORT = re.compile(r"TRANSPORT|MCP_MODE|^SSE_|_SSE|^MCP_(?:HOST|PORT|PATH)$")
+_CREDENTIAL = re.compile(
+    r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_PAT$|URL|URI|HOST|DSN|DOMAIN|ENDPOINT|ACCOUNT|PROJECT|USER|EMAIL"
+    r"|REGION|TENANT|CLIENT_ID|_ORG|WORKSPACE|DATABASE|COLLECTION|INSTANCE|SITE|_ID$|CONFIG|PATH$"
+)
+_GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]{3,})=(true|false|1|0|yes|on|[a-z][\w-]{1,20})\b")
+
+
+def propose(case: Case) -> Iterator[Proposal]:
+    """All variables that complaints name; then refused ones in another shape; then what the text itself suggests."""
+    for strong in (True, False):
+        yield from plant(case, _leading(named(complaints(case.lines, strong=strong))), "named in its output")
+    yield from plant(case, _fields(case), "named in its output")
+    yield from _reshape(case)
+    suggested = {
+        name: value
+        for name, value in _GIVEN.findall("\n".join(complaints(case.lines)))
+        if not case.holds(name) and not _TRANSPORT.search(name)
+    }
+    if suggested:
+        why = f"variables as its output suggests: {', '.join(sorted(suggested))}"
+        yield Proposal(case.plant(suggested, {}), why, guess=True)
+
+
+def from_source(case: Case) -> Iterator[Proposal]:
+    """Variables that the target's source reads and that look like access or an address: when the output names none."""
+    wanted = [name for name in case.source_variables if _CREDENTIAL.search(name) and not _skipped(name)]
+    for proposal in plant(case, _leading(wanted), "read by its source"):
+        yield Proposal(proposal.adjustment, proposal.why, guess=True)
+
+
+def named(lines: Iterable[str]) -> list[str]:
+    """The names of variables in some lines, in order, each once."""
+    text = "\n".join(lines)
+    found = {match.start(1): match[1] for match in _NAME.finditer(text)}
+    for match in _SINGLE.finditer(text):
+        found[match.start()] = next(group for group in match.groups() if group)
+    return [name for name in dict.fromkeys(found[place] for place in sorted(found)) if not _skipped(name)]
+
+
+def _skipped(name: str) -> bool:
+    return bool(_NOISE.search(name) or _TRANSPORT.search(name) or len(name) > 80)
+
+
+def _leading(names: Iterable[str]) -> list[str]:
+    """Without the forms that only say where the value lies (`X_FILE` beside `X`), which would contradict it."""
+    every = list(dict.fromkeys(names))
+    return [name for name in every if re.sub(r"_(?:FILE|PATH|FROM_FILE)$", "", name) not in set(every) - {name}]
+
+
+def _fields(case: Case) -> list[str]:
+    names: list[str] = []
+    for found in _FIELD.findall(case.text):
+        upper = found.upper()
+        read = [name for name in case.source_variables if name == upper or name.endswith(f"_{upper}")]
+        names += read or [upper]
+    return names
+
+
+def plant(case: Case, names: Iterable[str], whence: str) -> Iterator[Proposal]:
+    """Plant those of `names` that are not there yet; `whence` says how they were found."""
+    fresh = [name for name in names if not case.holds(name)][:MOST]
+    if not fresh:
+        return
+    values, files = {}, {}
+    for name in fresh:
+        value = value_for(name, around(case, name), case.facts.home, case.facts.workspace, case.material)
+        values[name] = value.text
+        files.update(value.files)
+    yield Proposal(case.plant(values, files), f"variables {whence}: {', '.join(fresh)}")
+
+
+def _reshape(case: Case) -> Iterator[Proposal]:
+    lines = complaints(case.lines)
+    for name in case.adjustment.environment:
+        places = [number for number, line in enumerate(lines) if name in line]
+        for place in places[:3]:
+            value = reshaped(name, "\n".join(lines[max(0, place - 6) : place + 8]), case.material)
+            if value is not None and value != case.adjustment.environment[name]:
+                yield Proposal(case.plant({name: value}, {}), f"variable {name} in another shape")
+                break
+
+
+def around(case: Case, name: str) -> str:
+    """The lines that hold a name, for what they say of it."""
+    return "\n".join(line for line in case.lines if name in line)[:2000]
+
+
+def incomplete(case: Case) -> bool:
+    """True when settings are complained of by names that only the source makes whole."""
+    return _FIELD.search(case.text) is not None
