@@ -40,7 +40,7 @@ class RecorderUnavailable(EngineError):
 class Recorder:
     """One recorder, made by `create_recorder` or `open_recorder`. Its container is removed by whoever collects it.
 
-    `events` must be read for the recording to go on; it ends after the last event.
+    `batches` must be read for the recording to go on; it ends after the last event.
     """
 
     def __init__(self, engine: Engine, container: str, streams: ContainerStreams, session: str, epoch: int) -> None:
@@ -60,7 +60,7 @@ class Recorder:
         self._names = records.CallNames()
         self._decoder = records.RecordDecoder(self._names, session=session, phase=Phase.START, epoch=epoch)
         self._expected: list[str] = []
-        self._out, self.events = anyio.create_memory_object_stream[list[Event]](BATCHES)
+        self._out, self._in = anyio.create_memory_object_stream[list[Event]](BATCHES)
 
     async def ready(self) -> None:
         """Return when the kernel part is attached. Raises `RecorderUnavailable`, `EngineError`."""
@@ -78,6 +78,12 @@ class Recorder:
         """A heartbeat with this nonce was asked for: it must be among the events, else the record is not whole."""
         self._expected.append(nonce)
 
+    async def batches(self) -> AsyncIterator[list[Event]]:
+        """The events in order, some at a time, until the recording ends or is closed; for one reader."""
+        with suppress(anyio.ClosedResourceError):
+            async for events in self._in:
+                yield events
+
     async def count(self) -> Mapping[str, str]:
         """The recorder's counters by name, as of now. Raises `EngineError` when the recorder is gone."""
         self._counted = anyio.Event()
@@ -88,7 +94,7 @@ class Recorder:
     async def stop(self) -> RecorderEndEvent:
         """Have the recorder read its rings to their end and finish; returns what it says about itself.
 
-        Somebody must read `events` meanwhile. Never raises for a recorder that is gone: the answer says so.
+        Somebody must read `batches` meanwhile. Never raises for a recorder that is gone: the answer says so.
         """
         self._stopping = True
         with suppress(EngineError):
@@ -127,7 +133,7 @@ class Recorder:
     def close(self) -> None:
         """Hang up: the recorder ends, and what was not read of its events is thrown away."""
         self._streams.close()
-        self.events.close()
+        self._in.close()
 
     async def run(self) -> None:
         """Start the container and listen to it until it ends; errors are kept for those who wait."""

@@ -86,7 +86,7 @@ class Stage:
 
     async def collect(self) -> None:
         """Take the events as they come, to the last."""
-        async for events in self.recorder.events:
+        async for events in self.recorder.batches():
             self.events += events
         self.collected.set()
 
@@ -167,16 +167,18 @@ async def staged(
             config["User"] = "0:0"
             del config["HostConfig"]["Tmpfs"]["/home/user"]
             config["HostConfig"]["Tmpfs"]["/home/user"] = "rw,exec"
-        async with gated(engine, tasks, collected, warden, f"test-{run}-target", config, 1 << 16) as container:
-            await recorder.ready()
-            await recorder.record(await warden.ready())
-            await container.seed(seed_bytes(files))
-            stage = Stage(container, warden, recorder)
-            if read:
-                tasks.start_soon(stage.collect)
-            recorder.expect("n-gate")
-            await stage.mark("start", "n-start")
-            await container.open_gate("n-gate")
-            yield stage
+        try:
+            async with gated(engine, tasks, collected, warden, f"test-{run}-target", config, 1 << 16) as container:
+                await recorder.ready()
+                await recorder.record(await warden.ready())
+                await container.seed(seed_bytes(files))
+                stage = Stage(container, warden, recorder)
+                if read:
+                    tasks.start_soon(stage.collect)
+                recorder.expect("n-gate")
+                await stage.mark("start", "n-start")
+                await container.open_gate("n-gate")
+                yield stage
+        finally:
             warden.close()
             recorder.close()

@@ -238,6 +238,28 @@ static void nested(void)
     wait(NULL);
 }
 
+/* Namespaces that live side by side, each with a number of its own; says the numbers. */
+static void many(int count)
+{
+    char line[8];
+    (void)!read(0, line, sizeof line); /* not before the test says so */
+    for (int i = 0; i < count; i++) {
+        if (fork() == 0) {
+            struct stat namespace;
+            if (unshare(CLONE_NEWPID) != 0 || fork() != 0)
+                _exit(wait(NULL) < 0);
+            stat("/proc/self/ns/pid", &namespace);
+            printf("%lu\n", (unsigned long)namespace.st_ino);
+            fflush(stdout);
+            usleep(300000);
+            _exit(0);
+        }
+        usleep(1000);
+    }
+    while (wait(NULL) > 0)
+        ;
+}
+
 static void flood(int milliseconds)
 {
     struct timespec begun, now;
@@ -302,6 +324,8 @@ int main(int argc, char **argv)
         daemonize();
     else if (strcmp(argv[1], "nested") == 0)
         nested();
+    else if (strcmp(argv[1], "many") == 0)
+        many(number);
     else if (strcmp(argv[1], "flood") == 0)
         flood(number);
     else if (strcmp(argv[1], "tamper") == 0)
