@@ -19,6 +19,7 @@ from harness.pipeline.entropy import Entropy
 from harness.pipeline.policy_file import load_policy
 from harness.pipeline.redaction import REDACTED
 from harness.pipeline.run import RunRequest, run_target
+from harness.pipeline.workspace import given_files
 from harness.report.escape import one_line, workflow_safe
 
 
@@ -71,7 +72,21 @@ Examples:
     metavar="K=V",
     help="An environment variable for the server; {canary} in it is replaced by a planted token.",
 )
-@click.option("--constraint", "constraints", multiple=True, metavar="SPEC", help="A pip constraint, like 'mcp<2'.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="SRC:DST",
+    help="A file or folder to plant in the workspace at DST, links in it as links.",
+)
+@click.option(
+    "--constraint",
+    "constraints",
+    multiple=True,
+    metavar="SPEC",
+    help="A range for a dependency: 'mcp<2', or for npm 'zod@<4'.",
+)
+@click.option("--as-of", metavar="DATE", help="Resolve as of this day (2025-09-01): nothing published later.")
 @click.option("--python", type=click.Choice(["3.11", "3.13"]), help="Python version (default: what has wheels).")
 @click.option("--node", type=click.Choice(["20", "22", "24"]), help="Node.js version (default: what engines asks).")
 @click.option(
@@ -120,7 +135,8 @@ Examples:
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Launch TARGET in the sandbox, read what it declares, and report.
 
-    TARGET is pypi:NAME[==VERSION], npm:NAME[@VERSION], a folder, a .py or .js file; or give a command after --.
+    TARGET is pypi:NAME[==VERSION], npm:NAME[@VERSION], a folder, a .py or .js file, a .whl, .tar.gz, .tgz or .mcpb,
+    CONFIG.json#NAME, server.json, or oci:IMAGE; or give a command after --.
     """
     argv: tuple[str, ...] = ctx.obj.get("command", ())
     if (given["target"] is None) == (not argv):
@@ -135,6 +151,8 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         environment=dict.fromkeys(secrets, REDACTED),
         transport=Transport.STDIO,
         constraints=given["constraints"],
+        as_of=given["as_of"],
+        files=given_files(given["files"]),
         python=given["python"],
         node=given["node"],
         timeout=given["timeout"],

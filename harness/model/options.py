@@ -51,6 +51,20 @@ class Limits(Record):
     analyzer_memory_bytes: int = 1 << 30
 
 
+class PlantedFile(Record):
+    """A file that the operator plants with `--file`: its place below the workspace, and what it is.
+
+    `link` is the target of a symbolic link, else `data` (not written down) is the content with this SHA-256.
+    """
+
+    path: str
+    sha256: str = ""
+    size: int = 0
+    executable: bool = False
+    link: str | None = None
+    data: bytes = Field(default=b"", exclude=True, repr=False)
+
+
 class RunOptions(Record):
     """The options of one run that change what is done or how it is judged; secrets are already redacted."""
 
@@ -62,7 +76,7 @@ class RunOptions(Record):
     transport: Transport = Transport.STDIO
     constraints: tuple[str, ...] = ()
     as_of: str | None = Field(default=None, description="a date; nothing published later is resolved")
-    files: tuple[str, ...] = Field(default=(), description="what --file planted, by its place in the workspace")
+    files: tuple[PlantedFile, ...] = ()
     python: str | None = None
     node: str | None = None
     timeout: float = 300.0

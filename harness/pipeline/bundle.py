@@ -39,7 +39,8 @@ class BundleWriter:
     def __init__(self, folder: Path, entropy: Entropy, limits: Limits, secrets: Iterable[str] = ()) -> None:
         """`secrets` are replaced wherever they occur in what is written."""
         self.folder = folder
-        self._redactor = Redactor(secrets)
+        self._secrets = tuple(secrets)
+        self._redactor = Redactor(self._secrets)
         self._entropy = entropy
         self._limits = limits
         self._started = entropy.monotonic_ns()
@@ -62,6 +63,11 @@ class BundleWriter:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Replace these too from now on."""
+        self._secrets = (*self._secrets, *secrets)
+        self._redactor = Redactor(self._secrets)
 
     @property
     def elapsed_ms(self) -> int:

@@ -9,7 +9,7 @@ from harness.model.options import RunOptions
 from harness.model.recording import InstallStepEvent, Phase
 from harness.model.target import Acquired, EntryPoint, TargetKind
 from harness.pipeline.bundle import BundleWriter
-from harness.pipeline.workspace import fill, planted_files
+from harness.pipeline.workspace import PLACE, WORKSPACE, fill, planted_files
 from harness.sandbox.base import InstalledTarget, InstallFailed, LaunchSpec, Sandbox
 
 
@@ -62,15 +62,20 @@ def launch_spec(
     """How to start it: entry, then `--arg`s with placeholders filled; `secrets` are the real values of `--env`."""
     extra = tuple(fill(argument, token) for argument in options.arguments)
     argv = entry.argv
-    if acquired.ref.kind is TargetKind.COMMAND:
+    if entry.planted or acquired.ref.kind is TargetKind.COMMAND:
         argv = tuple(fill(part, token) for part in argv)
-    given = {name: fill(value, token) for name, value in secrets.items()}
+    environment = {name: fill(value, token) for name, value in {**acquired.environment, **secrets}.items()}
+    given = {f"{PLACE}/{file.path}": file for file in options.files}
     return LaunchSpec(
         image=acquired.install.image,
+        foreign=acquired.image,
+        workdir=acquired.image.workdir if acquired.image is not None else WORKSPACE,
         volume=installed.volume,
         argv=argv + extra,
-        environment={**acquired.environment, **given},
-        seed=planted_files(),
+        environment=environment,
+        seed={**planted_files(), **{path: file.data for path, file in given.items() if file.link is None}},
+        executables=frozenset(path for path, file in given.items() if file.executable),
+        links={path: fill(file.link, token) for path, file in given.items() if file.link is not None},
         limits=options.limits,
         runtime=options.runtime,
         deadline_seconds=options.timeout,

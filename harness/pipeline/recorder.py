@@ -68,7 +68,8 @@ class Recorder:
 
     async def _stages(self, ref: TargetRef, sandbox: Sandbox) -> None:
         with self._phase(Phase.FETCH):
-            acquired = await acquire(ref, self._options, packages_dir(), self._progress.note)
+            acquired = await acquire(ref, self._options, packages_dir(), self._progress.note, images=sandbox.image)
+            self._bundle.hide(acquired.secrets)
             entry = choose_entry(acquired, self._options.entry)
         self._know(
             name=acquired.name,

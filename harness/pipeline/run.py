@@ -18,6 +18,7 @@ from harness.assessment.policy_model import Policy
 from harness.model.errors import UsageError
 from harness.model.options import ActiveLevel, RunOptions
 from harness.model.result import ScanResult
+from harness.model.target import TargetKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.judge import judge
@@ -53,6 +54,8 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
             f"--active {options.active} is not built yet", remedy="this version reads declarations: --active none"
         )
     ref = parse_target(request.target, request.command)
+    if ref.kind is TargetKind.TOOLS:
+        raise UsageError("a saved tool list is not run", remedy=f"use: harness scan {request.target}")
     selected = select(request.selection)
     run_id = entropy.run_id()
     folder = request.bundle or default_bundle(run_id, ref.name or ref.kind)

@@ -15,7 +15,7 @@ import anyio.abc
 from harness.model.base import Record
 from harness.model.options import Limits
 from harness.model.recording import ImageFact
-from harness.model.target import InstallPlan
+from harness.model.target import ImageConfig, InstallPlan
 
 #: Where things lie inside a target's container.
 APP = "/app"
@@ -55,7 +55,9 @@ class InstallFailed(Record):
 class LaunchSpec(Record):
     """One process to start. `argv[0]` is looked up on the image's PATH and in /app/bin.
 
-    `seed` maps paths below HOME to file contents, unpacked by the gate before the process starts.
+    `seed` maps paths below HOME to file contents, unpacked by the gate before the process starts; those in
+    `executables` may be run, and `links` maps paths to what symbolic links there point to. With `foreign`, that image
+    is started instead of the sandbox image `image`, and `volume` holds the gate.
     """
 
     image: str
@@ -64,6 +66,9 @@ class LaunchSpec(Record):
     environment: dict[str, str] = {}
     workdir: str = WORKSPACE
     seed: dict[str, bytes] = {}
+    executables: frozenset[str] = frozenset()
+    links: dict[str, str] = {}
+    foreign: ImageConfig | None = None
     limits: Limits = Limits()
     runtime: str | None = None
     deadline_seconds: float = 300.0
@@ -112,6 +117,10 @@ class Sandbox(Protocol):
 
     async def engine_facts(self) -> Mapping[str, str]:
         """Name, version, kernel, cgroup version and security options of the engine, for the manifest."""
+        ...
+
+    async def image(self, reference: str) -> ImageConfig:
+        """What the engine knows of a target's own image. Raises UsageError when it has none of that name."""
         ...
 
     async def install(self, plan: InstallPlan, *, timeout: float, limits: Limits) -> InstalledTarget | InstallFailed:

@@ -15,10 +15,11 @@ import anyio.to_thread
 
 from harness.model.options import Limits
 from harness.model.recording import ImageFact
-from harness.model.target import InstallPlan
+from harness.model.target import ImageConfig, InstallPlan
 from harness.sandbox.base import APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
 from harness.sandbox.containers import background, doomed
 from harness.sandbox.engine import Engine
+from harness.sandbox.foreign import GATE_FOLDER, foreign_config, image_config, numeric_user
 from harness.sandbox.gate import seed_bytes
 from harness.sandbox.gated import gated
 from harness.sandbox.hardening import (
@@ -57,6 +58,9 @@ class DockerSandbox:
     async def engine_facts(self) -> Mapping[str, str]:
         return self._facts
 
+    async def image(self, reference: str) -> ImageConfig:
+        return await image_config(self._shop.engine, reference)
+
     async def install(self, plan: InstallPlan, *, timeout: float, limits: Limits) -> InstalledTarget | InstallFailed:
         image, warden_image = await self._image(plan.image), await self._image(WARDEN_IMAGE)
         widened = install_limits(limits, self._cpus)
@@ -68,8 +72,12 @@ class DockerSandbox:
     @asynccontextmanager
     async def _launch(self, spec: LaunchSpec) -> AsyncIterator[SandboxedProcess]:
         shop, engine = self._shop, self._shop.engine
-        image, warden_image = await self._image(spec.image), await self._image(WARDEN_IMAGE)
-        seed = seed_bytes(spec.seed)
+        foreign, warden_image = spec.foreign, await self._image(WARDEN_IMAGE)
+        if foreign is not None:
+            image = ImageFact(name=foreign.reference, id=foreign.id)
+        else:
+            image = await self._image(spec.image)
+        seed = seed_bytes(spec.seed, executables=spec.executables, links=spec.links)
         if spec.volume is not None:
             await use_volume(shop, spec.volume)
         watch = warden_config(
@@ -81,19 +89,24 @@ class DockerSandbox:
         async with doomed(engine) as collected, background() as tasks:
             began = time.monotonic()
             warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
+            path = await engine.image_path(image.id)
+            place = APP if foreign is None else GATE_FOLDER
             config = gated_config(
                 image=image.id,
                 argv=spec.argv,
                 workdir=spec.workdir,
-                environment=spec.environment,
-                path=await engine.image_path(image.id),
+                environment=spec.environment if foreign is None else {"PATH": path, **spec.environment},
+                path=path,
                 limits=spec.limits.model_copy(update={"cpus": min(spec.limits.cpus, self._cpus)}),
-                mounts=() if spec.volume is None else (VolumeMount(volume=spec.volume, path=APP, read_only=True),),
+                mounts=() if spec.volume is None else (VolumeMount(volume=spec.volume, path=place, read_only=True),),
                 warden=warden.name,
                 labels=shop.labels("target"),
                 seccomp=shop.seccomp,
                 runtime=spec.runtime,
             )
+            if foreign is not None:
+                user = await numeric_user(engine, collected, shop.name("user"), shop.labels("user"), foreign)
+                config = foreign_config(config, foreign, user, spec.limits.tmpfs_bytes)
             held_stderr = spec.limits.stderr_bytes
             async with gated(engine, tasks, collected, warden, shop.name("target"), config, held_stderr) as container:
                 process = DockerProcess(engine, container, warden, image, began=began, deadline=spec.deadline_seconds)

@@ -6,7 +6,9 @@ Pure. The other side is the program in `sandboxes/gate`, where the protocol is d
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from urllib.parse import quote
 
 from harness.model.errors import EngineError, HarnessError
@@ -24,15 +26,20 @@ def parse_ready(line: bytes) -> int:
     return int(number)
 
 
-def seed_bytes(seed: Mapping[str, bytes]) -> bytes:
-    """Encode files (path below HOME → content) for the gate.
+def seed_bytes(
+    seed: Mapping[str, bytes],
+    *,
+    executables: AbstractSet[str] = frozenset(),
+    links: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
+    """Encode files (path below HOME → content) and links (path → target) for the gate.
 
     As on a person's machine, what lies below a dotted name (`.ssh/id_rsa`) is private (0700, 0600), the rest is
-    0755 and 0644. Raises `HarnessError` for a path that leaves HOME.
+    0755 and 0644, or 0755 for `executables`. Raises `HarnessError` for a path that leaves HOME.
     """
     lines: list[bytes] = []
     made: set[PurePosixPath] = set()
-    for name in sorted(seed):
+    for name in sorted({*seed, *links}):
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
             raise HarnessError(f"can't plant a file at {name!r}: not below the home directory")
@@ -40,8 +47,13 @@ def seed_bytes(seed: Mapping[str, bytes]) -> bytes:
             if parent not in made:
                 made.add(parent)
                 lines.append(f"DIR {0o700 if _private(parent) else 0o755:o} {_quoted(parent)}\n".encode())
+        if name in links:
+            lines.append(f"LINK {quote(links[name], safe=SAFE_CHARACTERS)} {_quoted(path)}\n".encode())
+            continue
         content = seed[name]
         mode = 0o600 if _private(path) else 0o644
+        if name in executables:
+            mode |= 0o100 if _private(path) else 0o111
         lines += [f"FILE {mode:o} {len(content)} {_quoted(path)}\n".encode(), content]
     return b"".join(lines)
 

@@ -87,8 +87,8 @@ def _project(path: Path, arguments: tuple[str, ...], environment: dict[str, str]
     for folder in [*path.parents][:6]:
         if any((folder / mark).is_file() for mark in marks) and folder != Path.home():
             entry = path.relative_to(folder).as_posix()
-            ref = TargetRef(text=text, kind=TargetKind.DIRECTORY, path=folder, name=entry)
-            return Launch(ref=ref, entry=entry, arguments=arguments, environment=environment)
+            ref = TargetRef(text=text, kind=TargetKind.DIRECTORY, path=folder)
+            return Launch(ref=ref, script=entry, arguments=arguments, environment=environment)
     ref = TargetRef(text=text, kind=TargetKind.FILE, path=path)
     return Launch(ref=ref, arguments=arguments, environment=environment)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.model.base import JsonObject, Record
 from harness.model.errors import UsageError
-from harness.model.target import Acquired, EntryPoint, TargetRef
+from harness.model.target import Acquired, Ecosystem, EntryPoint, TargetRef
 
 #: Client configurations hold histories too and grow to some megabytes.
 CONFIG_BYTES = 32 << 20
@@ -17,13 +17,16 @@ CONFIG_BYTES = 32 << 20
 class Launch(Record):
     """A target and how it is started.
 
-    `arguments` come after the entry point's own; `entry` names the preferred one, or gives it in full with `argv`
-    (its first word is kept when it stands for the entry). Placeholders (`{workspace}`, `{canary}`) in arguments and
-    environment are ours. `secrets`: values in them that must not be recorded.
+    `arguments` come after the entry point's own, or with `replace_command` after those that an image can't be started
+    without; `entry` names the preferred one, which is called `alias` then; `script` is a file of a source tree to start
+    instead of any. Placeholders (`{workspace}`, `{canary}`) in
+    arguments and environment are ours. `secrets`: values in them that must not be recorded.
     """
 
     ref: TargetRef
     entry: str | None = None
+    alias: str | None = None
+    script: str | None = None
     arguments: tuple[str, ...] = ()
     replace_command: bool = False
     environment: dict[str, str] = {}
@@ -33,11 +36,18 @@ class Launch(Record):
 
 def launched(inner: Acquired, launch: Launch, ref: TargetRef) -> Acquired:
     """`inner`, started as `launch` says and named as the user did."""
-    entries = [_entry(point, launch, inner) for point in inner.entry_points]
+    points = list(inner.entry_points)
+    if launch.script is not None:
+        program = "/app/bin/python" if inner.ecosystem is Ecosystem.PYTHON else "node"
+        points.insert(0, EntryPoint(name=launch.script, argv=(program, f"/app/src/{launch.script}"), source="file"))
+    entries = [_entry(point, launch, inner) for point in points]
+    entries.sort(key=lambda entry: launch.entry is not None and entry.name != launch.entry)
+    if launch.alias is not None and entries:
+        entries[0] = entries[0].model_copy(update={"name": launch.alias})
     return inner.model_copy(
         update={
             "ref": ref,
-            "entry_points": tuple(sorted(entries, key=lambda e: launch.entry is not None and e.name != launch.entry)),
+            "entry_points": tuple(entries),
             "environment": {**inner.environment, **launch.environment},
             "secrets": (*inner.secrets, *launch.secrets),
             "notes": (*inner.notes, *launch.notes),

@@ -52,7 +52,7 @@ def read_server_json(ref: TargetRef, wanted: str | None) -> Launch:
     launch = _launch(package, ref, runtime, arguments, environment)
     if asked:
         notes.append(f"planted, because the operator would be asked: {listed(dict.fromkeys(asked))}")
-    return launch.model_copy(update={"notes": (*launch.notes, *notes)})
+    return launch.model_copy(update={"alias": wanted, "notes": (*launch.notes, *notes)})
 
 
 def _launch(
