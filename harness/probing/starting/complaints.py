@@ -18,6 +18,11 @@ _STRONG = re.compile(
     r"|cannot be empty|\bno [\w -]{0,30}(?:key|token|url|credentials?|password)|\bset (?:it|[A-Z]{2})",
     re.IGNORECASE,
 )
+#: A setting named as code names it, of which only the source or a guess tells the variable or the flag.
+SETTING = re.compile(
+    r"\b([a-z]+(?:_[a-z]+){1,6})[\"'`]? (?:cannot be (?:None|empty|null)|is (?:required|not set|missing)"
+    r"|must be (?:set|provided))"
+)
 #: How many lines below a complaint may list what it means.
 _BELOW = 8
 

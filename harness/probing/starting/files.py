@@ -40,7 +40,12 @@ def _files(case: Case, paths: list[str]) -> dict[str, str]:
     for path in dict.fromkeys(paths):
         full = re.sub(r"^(?:~|\$HOME)(?=/)", home, path)
         full = posixpath.normpath(posixpath.join(case.facts.workspace, full))
-        if not full.startswith(f"{home}/") or _OURS.search(posixpath.basename(full)) or "\0" in full:
+        if (
+            not full.startswith(f"{home}/")
+            or full == case.facts.workspace
+            or _OURS.search(posixpath.basename(full))
+            or "\0" in full
+        ):
             continue
         relative = posixpath.relpath(full, home)
         if not looks_like_a_file(full):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from harness.probing.starting.case import Case, Proposal
-from harness.probing.starting.complaints import complaints
+from harness.probing.starting.complaints import SETTING, complaints
 from harness.probing.starting.shapes import value_for
 
 _FLAG = r"--[a-zA-Z][\w-]*"
@@ -65,9 +65,15 @@ def demanded(case: Case) -> Iterator[Proposal]:
         for flag in re.findall(rf"(?<![\w-]){_FLAG}", line)
     ]
     refused = set(_UNKNOWN.findall(case.text))
+    for flag in dict.fromkeys(_NEEDED_SWITCH.findall(case.text)):
+        if flag not in refused and not case.has_flag(flag) and not _VALUED.search(flag):
+            yield Proposal(case.change(arguments=(*case.adjustment.arguments, flag)), f"flag that it asks for: {flag}")
     for flag in dict.fromkeys(mentioned):
         if flag not in refused and not _SWITCH.search(flag):
             yield from _give(case, [flag])
+    for name in dict.fromkeys(SETTING.findall(case.text)):
+        for proposal in _give(case, [f"--{name.replace('_', '-')}"]):
+            yield Proposal(proposal.adjustment, proposal.why, guess=True)
     if case.facts.arguments or case.facts.own_command:
         return
     for found in _PROSE.finditer(case.text):
@@ -82,6 +88,10 @@ def shown(case: Case) -> Iterator[Proposal]:
         yield from _give(case, usage_required(found[1]))
 
 
+_NEEDED_SWITCH = re.compile(
+    r"(?:requires?|need|add|pass|use|with) (?:the )?[\"'`]?(--[a-z][\w-]+)[\"'`]?(?: flag| to )"
+)
+_VALUED = re.compile(r"key|token|secret|url|uri|path|file|dir|host|port|user|pass|name|id$|spec|config", re.IGNORECASE)
 _OPTION_LINE = re.compile(r"^\s*(?:-\w, )?--[\w-]+")
 _SWITCH = re.compile(
     r"^--(?:help|version|verbose|debug|no-|stdin|.*-from-stdin|.*stdin|read-?only|insecure)|^--(?:stdio|http|sse)$"
@@ -125,7 +135,13 @@ def _give(case: Case, names: list[str]) -> Iterator[Proposal]:
                 continue
         elif positional_given:
             continue
-        value = value_for(name.lstrip("-"), case.text[:4000], case.facts.home, case.facts.workspace, case.material)
+        value = value_for(
+            name.lstrip("-"),
+            f"{case.text[:4000]} {case.facts.argv}",
+            case.facts.home,
+            case.facts.workspace,
+            case.material,
+        )
         files.update(value.files)
         if not name.startswith("--"):
             yields_flag = re.search(rf"(?<![\w-])--{re.escape(name)}\b", case.text)

@@ -7,6 +7,7 @@ suggested is kept, for when the later ones lead nowhere. The way of a server tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from harness.model.base import canonical_json
@@ -30,9 +31,10 @@ REMEDIES: tuple[_Remedy, ...] = (
     drift.propose,
     variables.propose,
     flags.demanded,
-    subcommands.propose,
+    subcommands.listed,
     flags.shown,
     files.propose,
+    subcommands.guessed,
     transport.propose,
     variables.from_source,
 )
@@ -121,6 +123,8 @@ class StartPlanner:
             return
         for_tools = answered and seen.exit_code is None and seen.exit_signal is None
         self._for_tools += answered
+        if self._current.guess and self._cases and _same(case, self._cases[-1][0]):
+            return  # the guess changed nothing: what was seen before counts on
         remedies = FOR_SILENCE if seen.silent else REMEDIES
         self._cases.append((case, _FOR_TOOLS if for_tools else remedies))
 
@@ -201,6 +205,11 @@ class StartPlanner:
     def _action(self, kind: ActionKind, **details: object) -> Action:
         self._number += 1
         return Action.model_validate({"number": self._number, "kind": kind, **details})
+
+
+def _same(case: Case, other: Case) -> bool:
+    """True when two attempts showed the same, numbers and times aside."""
+    return case.seen.usable == other.seen.usable and re.sub(r"\d+", "", case.text) == re.sub(r"\d+", "", other.text)
 
 
 def _key(adjustment: Adjustment) -> str:

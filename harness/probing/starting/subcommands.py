@@ -26,6 +26,8 @@ _HEADING = re.compile(
 )
 _ENTRY = re.compile(r"^\s{1,12}(?:[\w./@-]+\.[cm]?js\s+|)([a-z][\w:-]{1,30})(?:[, |]|$)")
 _CHOICES = re.compile(r"\{([a-z][\w-]*(?:,[a-z][\w-]*)+)\}|choose from ([\w\"', -]{3,400})")
+#: A program without commands.
+_OPTIONS_ONLY = re.compile(r"^\s*usage:\s+\S+(?: \S+){0,2}\s+\[options\]\s*$", re.IGNORECASE | re.MULTILINE)
 #: Needs no command: an argument or an option is missing, which others supply.
 _OTHER = re.compile(
     r"required option|missing option|arguments? (?:is|are) required|missing required argument|missing argument"
@@ -34,25 +36,32 @@ _OTHER = re.compile(
 )
 
 
-def propose(case: Case) -> Iterator[Proposal]:
-    """Commands that the usage lists and that serve; without a list, the usual ones."""
-    facts = case.facts
-    if facts.own_command or facts.arguments or case.seen.silent or not _USAGE.search(case.text):
+def listed(case: Case) -> Iterator[Proposal]:
+    """Commands that the usage lists and that serve."""
+    if not _asked(case):
         return
     tried = case.adjustment.subcommand
-    listed = listed_commands(case)
-    fitting = sorted((name for name in listed if _rank(name) < len(_SERVING) * 2), key=_rank)
-    if tried and not listed & set(_SERVING):
-        fitting = []
+    fitting = sorted((name for name in listed_commands(case) if _rank(name) < len(_SERVING) * 2), key=_rank)
     for name in fitting:
         if tried and name != tried[-1] and name not in tried:
             yield _with(case, (*tried, name))  # a command of the command, when its own usage lists it
         if name not in tried:
             yield _with(case, (name,))
-    if not listed and not _OTHER.search(case.text):
-        for guess in _GUESSES:
-            if guess != tried:
-                yield Proposal(_with(case, guess).adjustment, f"subcommand {' '.join(guess)}", guess=True)
+
+
+def guessed(case: Case) -> Iterator[Proposal]:
+    """The usual commands, for a usage that lists none."""
+    if not _asked(case) or _OTHER.search(case.text) or _OPTIONS_ONLY.search(case.text) or listed_commands(case):
+        return
+    for guess in _GUESSES:
+        if guess != case.adjustment.subcommand:
+            yield Proposal(case.change(subcommand=guess), f"subcommand {' '.join(guess)}", guess=True)
+
+
+def _asked(case: Case) -> bool:
+    """True when a usage was printed, and the operator left the arguments to us."""
+    given = case.facts.own_command or case.facts.arguments
+    return not given and not case.seen.silent and _USAGE.search(case.text) is not None
 
 
 def listed_commands(case: Case) -> set[str]:

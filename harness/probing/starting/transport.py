@@ -28,7 +28,7 @@ def propose(case: Case) -> Iterator[Proposal]:
     variables = {name: "stdio" for name in (*_VARIABLES, *named[:4]) if name not in case.facts.environment}
     if tried is None and not port and case.adjustment.patience is not None:
         return
-    mentioned = [way for way in _WAYS if way and way[0] in case.text]
+    mentioned = [way for way in _WAYS if way and way[0].startswith("--") and way[0] in case.text]
     ways = list(dict.fromkeys([*mentioned, *_WAYS])) if port or mentioned else [("--stdio",)]
     for way in ways:
         if way and way[0].startswith("--") and case.has_flag(way[0]) and way != tried:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from harness.probing.starting.case import Case, Proposal
-from harness.probing.starting.complaints import complaints
+from harness.probing.starting.complaints import SETTING, complaints
 from harness.probing.starting.shapes import reshaped, value_for
 
 #: At most so many are planted at once.
@@ -32,13 +32,37 @@ _CREDENTIAL = re.compile(
     r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|_PAT$|URL|URI|HOST|DSN|DOMAIN|ENDPOINT|ACCOUNT|PROJECT|USER|EMAIL"
     r"|REGION|TENANT|CLIENT_ID|_ORG|WORKSPACE|DATABASE|COLLECTION|INSTANCE|SITE|_ID$|CONFIG|PATH$"
 )
-_GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]{3,})=(true|false|1|0|yes|on|[a-z][\w-]{1,20})\b")
+#: Complaints of the clouds' own libraries, which name no variable, and the variables that they read.
+_CLOUDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (
+        re.compile(r"NoRegionError|specify a region|Missing region|Region is missing"),
+        ("AWS_REGION", "AWS_DEFAULT_REGION"),
+    ),
+    (
+        re.compile(
+            r"NoCredentialsError|Unable to locate credentials|CredentialsProviderError|Could not load credentials"
+        ),
+        ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_DEFAULT_REGION"),
+    ),
+    (
+        re.compile(r"DefaultCredentialsError|load the default credentials|default credentials were not found"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT"),
+    ),
+    (
+        re.compile(r"DefaultAzureCredential|EnvironmentCredential|CredentialUnavailableError"),
+        ("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"),
+    ),
+)
+_GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]{3,})=(true|false|1|0|yes|on)\b(?!\.)")
 
 
 def propose(case: Case) -> Iterator[Proposal]:
     """All variables that complaints name; then refused ones in another shape; then what the text itself suggests."""
     for strong in (True, False):
         yield from plant(case, _leading(named(complaints(case.lines, strong=strong))), "named in its output")
+    for pattern, names in _CLOUDS:
+        if pattern.search(case.text):
+            yield from plant(case, names, "that the cloud's library reads")
     yield from plant(case, _fields(case), "named in its output")
     yield from _reshape(case)
     suggested = {
@@ -79,7 +103,7 @@ def _leading(names: Iterable[str]) -> list[str]:
 
 def _fields(case: Case) -> list[str]:
     names: list[str] = []
-    for found in _FIELD.findall(case.text):
+    for found in (*_FIELD.findall(case.text), *SETTING.findall(case.text)):
         upper = found.upper()
         read = [name for name in case.source_variables if name == upper or name.endswith(f"_{upper}")]
         names += read or [upper]
@@ -88,7 +112,7 @@ def _fields(case: Case) -> list[str]:
 
 def plant(case: Case, names: Iterable[str], whence: str) -> Iterator[Proposal]:
     """Plant those of `names` that are not there yet; `whence` says how they were found."""
-    fresh = [name for name in names if not case.holds(name)][:MOST]
+    fresh = [name for name in dict.fromkeys(names) if not case.holds(name)][:MOST]
     if not fresh:
         return
     values, files = {}, {}
@@ -112,7 +136,8 @@ def _reshape(case: Case) -> Iterator[Proposal]:
 
 def around(case: Case, name: str) -> str:
     """The lines that hold a name, for what they say of it."""
-    return "\n".join(line for line in case.lines if name in line)[:2000]
+    program = " ".join(case.facts.argv)[-200:]
+    return "\n".join([*(line for line in case.lines if name in line), program])[:2000]
 
 
 def incomplete(case: Case) -> bool:

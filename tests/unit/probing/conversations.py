@@ -1,3 +1,4 @@
+# error texts are kept as they were printed
 """Conversations with the planner of starts, without a container: what a server prints in, what is tried next out."""
 
 from __future__ import annotations
@@ -64,7 +65,12 @@ def facts(**more: object) -> StartFacts:
 
 
 def talk(
-    server: Server, *, source: tuple[str, ...] | None = None, stock_client: bool = False, can: bool = True, **more: object
+    server: Server,
+    *,
+    source: tuple[str, ...] | None = None,
+    stock_client: bool = False,
+    can: bool = True,
+    **more: object,
 ) -> Talk:
     """Hold the conversation to its end. `source`: variables that its source reads; `can`: renewal is possible."""
     known = facts(readable=source is not None, **more)
