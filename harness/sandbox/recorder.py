@@ -16,10 +16,11 @@ import anyio.lowlevel
 
 from harness.model.errors import EngineError, HarnessError
 from harness.model.recording import Event, Phase, RecorderEndEvent
-from harness.sandbox import records
+from harness.sandbox import records_frames as frames
 from harness.sandbox.containers import Doomed, background, doomed
 from harness.sandbox.engine import Engine
 from harness.sandbox.hardening import recorder_config
+from harness.sandbox.records import RecordDecoder
 from harness.sandbox.streams import ContainerStreams, attach
 
 RECORDER_IMAGE = "recorder"
@@ -57,8 +58,8 @@ class Recorder:
         self._stopping = False
         self._reason: str | None = None
         self._counters: dict[str, str] = {}
-        self._names = records.CallNames()
-        self._decoder = records.RecordDecoder(self._names, session=session, phase=Phase.START, epoch=epoch)
+        self._names = frames.CallNames()
+        self._decoder = RecordDecoder(self._names, session=session, phase=Phase.START, epoch=epoch)
         self._expected: list[str] = []
         self._out, self._in = anyio.create_memory_object_stream[list[Event]](BATCHES)
 
@@ -156,34 +157,32 @@ class Recorder:
                     event.set()
 
     async def _listen(self) -> None:
-        frames = records.FrameReader()
+        reader = frames.FrameReader()
         with suppress(anyio.EndOfStream):
             while self._reason is None:
-                for kind, payload in frames.feed(await self._streams.stdout.receive()):
+                for kind, payload in reader.feed(await self._streams.stdout.receive()):
                     await self._frame(kind, payload)
         await self._pass_on(self._decoder.finish())
 
     async def _frame(self, kind: int, payload: bytes) -> None:
-        if kind == records.RECORDS:
+        if kind == frames.RECORDS:
             await self._pass_on(self._decoder.add(payload))
-        elif kind == records.READ and len(payload) == 8:
+        elif kind == frames.READ and len(payload) == 8:
             upper = int.from_bytes(payload, "little")
             while events := self._decoder.read_up_to(upper, BATCH_EVENTS):
                 await self._pass_on(events)
-        elif kind == records.READY:
-            self._names = records.CallNames(payload)
-            self._decoder = records.RecordDecoder(
-                self._names, session=self._session, phase=Phase.START, epoch=self._epoch
-            )
+        elif kind == frames.READY:
+            self._names = frames.CallNames(payload)
+            self._decoder = RecordDecoder(self._names, session=self._session, phase=Phase.START, epoch=self._epoch)
             self._ready.set()
-        elif kind == records.ARMED:
+        elif kind == frames.ARMED:
             self._armed.set()
-        elif kind == records.COUNTERS:
-            self._counters = records.parse_counters(payload)
+        elif kind == frames.COUNTERS:
+            self._counters = frames.parse_counters(payload)
             self._counted.set()
-        elif kind == records.END:
+        elif kind == frames.END:
             self._reason = payload.decode("ascii", "replace")
-        elif kind == records.FAILED:
+        elif kind == frames.FAILED:
             raise RecorderUnavailable(_reason(payload), remedy="`harness doctor` says what can be used instead")
 
     async def _pass_on(self, events: list[Event]) -> None:

@@ -1,4 +1,4 @@
-"""The recorder's stream as events: frames, records in the order in which they were made, and what they say.
+"""The recorder's records as events, in the order in which they were made.
 
 Pure. The other side is `sandboxes/recorder/record.h`, where the format is described. Any bytes may come: the recorder
 is trusted, what it quotes is not, and whoever could write to its stream must not be able to take us down.
@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 
-from harness.model.errors import HarnessError
 from harness.model.recording import Event, MarkEvent, Origin, ProcessEvent, SyscallEvent, TransferEvent
 from harness.sandbox.records_calls import named_flags
+from harness.sandbox.records_frames import CallNames
 from harness.sandbox.records_text import address, forwards, joined, text
 
-FRAME = struct.Struct("<BxxxI")
-#: The loader's largest frame is a batch of 256 KiB.
-FRAME_BYTES = 1 << 20
 RECORD = struct.Struct("<HBBIQQIIIiq16s")
 PART = struct.Struct("<BBH")
 TRANSFER = struct.Struct("<QQIIIIQQQ")
 IDENTITY = struct.Struct("<QII")
 ORDER = struct.Struct("<HBBIQ")
-
-READY, ARMED, RECORDS, READ, COUNTERS, END, FAILED = b"RAEWCZF"
 
 CALL, EXEC, FORK, EXIT, MARK, TRANSFERRED, PENDING = range(1, 8)
 
@@ -49,63 +45,9 @@ _NOTED = ((FLAG_COMPAT, "compat32"), (FLAG_X32, "x32"), (FLAG_NESTED, "nested"),
 _NOTES: tuple[tuple[str, ...], ...] = tuple(
     tuple(name for bit, name in (*_NOTED, (FLAG_UNREADABLE, "unreadable")) if flags & bit) for flags in range(256)
 )
+_ARGUMENTS = tuple(struct.Struct(f"<{count}q") for count in range(7))
 _PART_NOTES = ((CUT, "cut"), (DELETED, "deleted"), (DETACHED, "detached"))
 _MARK_PREFIX = b"/.mark/"
-
-
-class FrameReader:
-    """Cuts the recorder's stream into frames, however it was cut into reads."""
-
-    def __init__(self) -> None:
-        self._held = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield (kind, payload) for every frame that `data` completes. Raises `HarnessError` for a frame too large."""
-        held = self._held
-        held += data
-        at = 0
-        try:
-            while len(held) - at >= FRAME.size:
-                kind, size = FRAME.unpack_from(held, at)
-                if size > FRAME_BYTES:
-                    raise HarnessError("the recorder's stream is out of order", remedy="run `harness images build`")
-                if len(held) - at - FRAME.size < size:
-                    return
-                payload = bytes(held[at + FRAME.size : at + FRAME.size + size])
-                at += FRAME.size + size
-                yield kind, payload
-        finally:
-            del held[:at]
-
-
-class CallNames:
-    """The names of system calls by number, as the recorder tells them: its machine's own and the 32-bit table."""
-
-    def __init__(self, ready: bytes = b"") -> None:
-        self.architecture = ""
-        self.native: dict[int, str] = {}
-        self.compat: dict[int, str] = {}
-        for line in ready.decode("ascii", "replace").splitlines():
-            words = line.split(" ")
-            if words[0] == "arch" and len(words) == 2:
-                self.architecture = words[1]
-            elif len(words) == 2 and words[0].isdecimal():
-                self.native[int(words[0])] = words[1]
-            elif len(words) == 3 and words[0] == "32" and words[1].isdecimal():
-                self.compat[int(words[1])] = words[2]
-
-    def name(self, number: int, *, compat: bool = False) -> str:
-        """The call's name, or `syscall-<number>` for one that is newer than the table."""
-        return (self.compat if compat else self.native).get(number) or f"syscall-{number}"
-
-    def set_in(self, bitmap: str, *, compat: bool = False) -> tuple[str, ...]:
-        """The names of the calls whose bits are set, sorted; `bitmap` is 16 hexadecimal 64-bit words."""
-        try:
-            words = [int(bitmap[at : at + 16], 16) for at in range(0, len(bitmap), 16)]
-        except ValueError:
-            return ()
-        numbers = (64 * index + bit for index, word in enumerate(words) for bit in range(64) if word >> bit & 1)
-        return tuple(sorted(self.name(number, compat=compat) for number in numbers))
 
 
 class RecordDecoder:
@@ -216,44 +158,41 @@ class RecordDecoder:
         notes = list(_NOTES[flags])
         if kind == MARK:
             return self._mark(parts, flags, uid, sequence, time, pid, tid, parent, comm, notes)
-        name = comm.partition(b"\0")[0]
-        common = {
+        common: dict[str, object] = {
             "phase": self._phase,
             "session": self._session,
             "t": time - self._epoch,
-            "record": sequence if sequence != UNNUMBERED else -1,
             "pid": pid,
             "tid": tid,
             "parent": parent,
             "uid": uid,
-            "comm": _said(name, notes),
-            "by": self._origin(pid, flags),
+            "comm": _said(comm.partition(b"\0")[0], notes),
         }
+        if sequence != UNNUMBERED:
+            common["record"] = sequence
+        if flags & FLAG_FIRST:
+            common["by"] = Origin.WARDEN
+        elif self._gate_open or pid == self._gate:
+            if kind == EXEC and not self._gate_open:
+                self._gate = 0
+            else:
+                common["by"] = Origin.GATE
         if kind in (CALL, PENDING):
             return self._call(common, parts, addresses, kind, flags, number, result, notes)
         if kind == TRANSFERRED:
             return self._transfer(common, parts, notes)
         if kind == EXEC:
-            if pid == self._gate:
-                self._gate = 0
-                common["by"] = Origin.TARGET
             return self._exec(common, parts, notes)
+        if notes:
+            common["notes"] = tuple(notes)
         if kind == FORK:
-            return ProcessEvent.model_validate(
-                {**common, "what": "thread" if number else "fork", "child": result & 0xFFFFFFFF, "notes": tuple(notes)}
-            )
+            common |= {"what": "thread" if number else "fork", "child": result & 0xFFFFFFFF}
+            return ProcessEvent.model_validate(common)
         if kind == EXIT:
             died = result & 0x7F
-            code = None if died else result >> 8 & 0xFF
-            return ProcessEvent.model_validate(
-                {**common, "what": "exit", "code": code, "signal": died or None, "notes": tuple(notes)}
-            )
+            common |= {"what": "exit", "code": None if died else result >> 8 & 0xFF, "signal": died or None}
+            return ProcessEvent.model_validate(common)
         return None
-
-    def _origin(self, pid: int, flags: int) -> Origin:
-        if flags & FLAG_FIRST:
-            return Origin.WARDEN
-        return Origin.GATE if self._gate_open or pid == self._gate else Origin.TARGET
 
     def _mark(
         self,
@@ -304,33 +243,40 @@ class RecordDecoder:
         result: int,
         notes: list[str],
     ) -> Event:
-        compat = bool(flags & FLAG_COMPAT)
-        call = self._names.name(number, compat=compat)
-        raw = parts.get(PART_ARGUMENTS, (0, b""))[1]
-        args = struct.unpack_from(f"<{len(raw) // 8}q", raw)
-        path, claimed = _path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
-        path2, claimed2 = _path_of(parts, PART_FILE2, PART_PATH2, PART_BASE2, notes)
+        # Only what differs from the default is set: most events are opens, and there may be a million of them.
+        compat = flags & FLAG_COMPAT
+        denied = flags & FLAG_DENIED
+        common["call"] = call = self._names.name(number, compat=bool(compat))
+        found = parts.get(PART_ARGUMENTS)
+        if found is not None:
+            common["args"] = args = _ARGUMENTS[min(len(found[1]) // 8, 6)].unpack_from(found[1])
+            if not compat and (named := named_flags(call, args, self._names.architecture)):
+                common["flags"] = named
         # A filter that kills leaves the call's number where the result would be.
-        unreturned = kind == PENDING or bool(flags & FLAG_ENTERED) or (compat and bool(flags & FLAG_DENIED))
-        return SyscallEvent.model_validate(
-            {
-                **common,
-                "call": call,
-                "args": args,
-                "result": None if unreturned else result,
-                "denied": bool(flags & FLAG_DENIED),
-                "flags": () if compat else named_flags(call, args, self._names.architecture),
-                "path": path,
-                "path2": path2,
-                "claimed": claimed or claimed2,
-                "identity": _identity(parts),
-                "decoy": bool(flags & FLAG_DECOY),
-                "local": _address(parts, PART_LOCAL, notes),
-                "remote": _address(parts, PART_REMOTE, notes),
-                "addresses": tuple(_shown(raw, notes) for raw in addresses),
-                "notes": tuple(notes),
-            }
-        )
+        if kind == CALL and not flags & FLAG_ENTERED and not (compat and denied):
+            common["result"] = result
+        if denied:
+            common["denied"] = True
+        if flags & FLAG_DECOY:
+            common["decoy"] = True
+        path, claimed = _path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
+        if path is not None:
+            common["path"] = path
+        if PART_PATH2 in parts or PART_FILE2 in parts:
+            common["path2"], claimed2 = _path_of(parts, PART_FILE2, PART_PATH2, PART_BASE2, notes)
+            claimed = claimed or claimed2
+        if claimed:
+            common["claimed"] = True
+        if PART_IDENTITY in parts:
+            common["identity"] = _identity(parts)
+        if PART_SOCKET in parts:
+            common["local"] = _address(parts, PART_LOCAL, notes)
+            common["remote"] = _address(parts, PART_REMOTE, notes)
+        if addresses:
+            common["addresses"] = tuple(_shown(raw, notes) for raw in addresses)
+        if notes:
+            common["notes"] = tuple(notes)
+        return SyscallEvent.model_validate(common)
 
     def _transfer(self, common: dict[str, object], parts: Mapping[int, tuple[int, bytes]], notes: list[str]) -> Event:
         values = TRANSFER.unpack_from(parts[PART_ARGUMENTS][1])
@@ -374,8 +320,17 @@ def _note(notes: list[str], name: str) -> None:
         notes.append(name)
 
 
+#: Programs open the same files and go by the same names again and again.
+_text = lru_cache(maxsize=8192)(text)
+
+
+@lru_cache(maxsize=8192)
+def _kernel_path(raw: bytes, cut: int) -> tuple[str, bool]:
+    return text(forwards(raw, cut=bool(cut)))
+
+
 def _said(raw: bytes, notes: list[str]) -> str:
-    shown, escaped = text(raw)
+    shown, escaped = _text(raw)
     if escaped:
         _note(notes, "escaped")
     return shown
@@ -418,8 +373,11 @@ def _path_of(
             if flags & bit:
                 _note(notes, name)
     if flags & REVERSED:
-        raw = forwards(raw, cut=bool(flags & CUT))
-    elif base in parts:
+        shown, escaped = _kernel_path(raw, flags & CUT)
+        if escaped:
+            _note(notes, "escaped")
+        return shown, claimed
+    if base in parts:
         base_flags, directory = parts[base]
         raw = joined(forwards(directory, cut=bool(base_flags & CUT)), raw)
         _note(notes, "relative")
@@ -444,9 +402,3 @@ def _shown(raw: bytes, notes: list[str]) -> str:
 def _address(parts: Mapping[int, tuple[int, bytes]], tag: int, notes: list[str]) -> str:
     found = parts.get(tag)
     return _shown(found[1], notes) if found is not None else ""
-
-
-def parse_counters(payload: bytes) -> dict[str, str]:
-    """The recorder's counters by name."""
-    lines = (line.partition(" ") for line in payload.decode("ascii", "replace").splitlines())
-    return {name: value for name, _, value in lines if name}

@@ -6,6 +6,7 @@ The numbers are Linux's, from <fcntl.h>, <linux/socket.h>, <linux/sched.h>, <lin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from harness.sandbox.records_text import FAMILIES
 
@@ -36,6 +37,7 @@ _PTRACE = {
 Arguments = Sequence[int]
 
 
+@lru_cache(maxsize=4096)
 def _open_flags(value: int, architecture: str) -> tuple[str, ...]:
     names = {**_OPEN, **_OPEN_BY_ARCHITECTURE.get(architecture, {})}
     tmpfile = ("O_TMPFILE",) if value & _TMPFILE else ()

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from harness.model.errors import HarnessError
 from harness.model.recording import EVENT_ADAPTER, Event, MarkEvent, Origin, ProcessEvent, SyscallEvent, TransferEvent
-from harness.sandbox import records
-from harness.sandbox.records import CallNames, FrameReader, RecordDecoder
+from harness.sandbox import records, records_frames
+from harness.sandbox.records import RecordDecoder
+from harness.sandbox.records_frames import CallNames, FrameReader
 
 READY = b"arch x86_64\n2 open\n42 connect\n257 openat\n41 socket\n272 unshare\n32 20 getpid\n"
 GATE, TARGET, WARDEN = 7, 9, 1
@@ -67,14 +68,14 @@ def test_no_bytes_take_the_frame_reader_down(pieces: list[bytes]) -> None:
     try:
         for piece in pieces:
             for kind, payload in reader.feed(piece):
-                assert 0 <= kind < 256 and len(payload) <= records.FRAME_BYTES
+                assert 0 <= kind < 256 and len(payload) <= records_frames.FRAME_BYTES
     except HarnessError as error:
         assert "out of order" in error.message
 
 
 @given(st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=200))), st.integers(1, 50))
 def test_frames_come_out_as_they_went_in_however_they_are_cut(frames: list[tuple[int, bytes]], size: int) -> None:
-    stream = b"".join(records.FRAME.pack(kind, len(payload)) + payload for kind, payload in frames)
+    stream = b"".join(records_frames.FRAME.pack(kind, len(payload)) + payload for kind, payload in frames)
     reader = FrameReader()
     pieces = (stream[at : at + size] for at in range(0, len(stream), size))
     assert [frame for piece in pieces for frame in reader.feed(piece)] == frames
@@ -82,7 +83,7 @@ def test_frames_come_out_as_they_went_in_however_they_are_cut(frames: list[tuple
 
 def test_a_frame_that_is_too_large_is_refused() -> None:
     with pytest.raises(HarnessError, match="out of order"):
-        list(FrameReader().feed(records.FRAME.pack(records.RECORDS, records.FRAME_BYTES + 1)))
+        list(FrameReader().feed(records_frames.FRAME.pack(records_frames.RECORDS, records_frames.FRAME_BYTES + 1)))
 
 
 PARTS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 31), st.binary(max_size=60)), max_size=6)
@@ -217,7 +218,11 @@ def test_a_socket_and_its_addresses_are_told() -> None:
     four = struct.pack("<H", 2) + struct.pack(">H", 443) + bytes([203, 0, 113, 9])
     six = struct.pack("<H", 10) + struct.pack(">H", 53) + bytes(4) + bytes(15) + b"\1"
     event = one(
-        part(records.PART_LOCAL, four), part(records.PART_REMOTE, six), part(records.PART_ADDRESS, four), number=42
+        part(records.PART_SOCKET, bytes(8)),
+        part(records.PART_LOCAL, four),
+        part(records.PART_REMOTE, six),
+        part(records.PART_ADDRESS, four),
+        number=42,
     )
     assert (event.call, event.local, event.remote) == ("connect", "203.0.113.9:443", "[::1]:53")
     assert event.addresses == ("203.0.113.9:443",)
@@ -283,4 +288,4 @@ def test_bitmaps_name_the_calls() -> None:
 
 
 def test_counters_are_parsed() -> None:
-    assert records.parse_counters(b"matched 12\nentered 00ff\n\n") == {"matched": "12", "entered": "00ff"}
+    assert records_frames.parse_counters(b"matched 12\nentered 00ff\n\n") == {"matched": "12", "entered": "00ff"}
