@@ -39,16 +39,21 @@ class RecorderUnavailable(EngineError):
 
 
 class Recorder:
-    """One recorder, made by `create_recorder` or `open_recorder`. Its container is removed by whoever collects it.
+    """One recorder, made by `start_recorder` or `open_recorder`. Its container is removed by whoever collects it.
 
     `batches` must be read for the recording to go on; it ends after the last event.
     """
 
-    def __init__(self, engine: Engine, container: str, streams: ContainerStreams, session: str, epoch: int) -> None:
+    def __init__(
+        self, engine: Engine, collected: Doomed, name: str, config: dict[str, Any], session: str, epoch: int
+    ) -> None:
         self.ended = anyio.Event()
-        self.container = container
+        self.container = ""
         self._engine = engine
-        self._streams = streams
+        self._collected = collected
+        self._name = name
+        self._config = config
+        self._streams: ContainerStreams | None = None
         self._session = session
         self._epoch = epoch
         self._ready = anyio.Event()
@@ -133,34 +138,35 @@ class Recorder:
 
     def close(self) -> None:
         """Hang up: the recorder ends, and what was not read of its events is thrown away."""
-        self._streams.close()
+        if self._streams is not None:
+            self._streams.close()
         self._in.close()
+        self._out.close()
 
     async def run(self) -> None:
-        """Start the container and listen to it until it ends; errors are kept for those who wait."""
+        """Make and start the container and listen to it until it ends; errors are kept for those who wait."""
         try:
+            self.container = await self._collected.create(self._name, self._config)
+            self._streams = streams = await attach(self._engine, self.container, STDERR_BYTES)
             await self._engine.call(self._engine.api.start, self.container)
             async with background() as tasks:
-                tasks.start_soon(self._streams.pump)
-                await self._listen()
+                tasks.start_soon(streams.pump)
+                await self._listen(streams)
         except HarnessError as error:
             self._error = error if isinstance(error, EngineError) else EngineError(error.message, remedy=error.remedy)
         finally:
-            self._streams.close()
+            if self._streams is not None:
+                self._streams.close()
             self._out.close()
+            if self._error is None and not self._stopping:
+                self._error = EngineError("the recorder ended before it was told to")
             self.ended.set()
-            for event in (self._ready, self._armed, self._counted):
-                if not event.is_set():
-                    self._error = self._error or EngineError("the recorder ended before it was told to")
-            if self._error is not None:
-                for event in (self._ready, self._counted):
-                    event.set()
 
-    async def _listen(self) -> None:
+    async def _listen(self, streams: ContainerStreams) -> None:
         reader = frames.FrameReader()
         with suppress(anyio.EndOfStream):
             while self._reason is None:
-                for kind, payload in reader.feed(await self._streams.stdout.receive()):
+                for kind, payload in reader.feed(await streams.stdout.receive()):
                     await self._frame(kind, payload)
         await self._pass_on(self._decoder.finish())
 
@@ -187,30 +193,32 @@ class Recorder:
 
     async def _pass_on(self, events: list[Event]) -> None:
         if events:
-            with suppress(anyio.BrokenResourceError):  # nobody reads any more
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody reads any more
                 await self._out.send(events)
         await anyio.lowlevel.checkpoint()
 
     async def _tell(self, line: bytes) -> None:
         try:
+            if self._streams is None:
+                raise self._error or EngineError("the recorder was not started")
             with anyio.fail_after(ANSWER_SECONDS):
                 await self._streams.stdin.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError):
             raise self._error or EngineError("the recorder does not listen") from None
 
     async def _await(self, event: anyio.Event, seconds: float) -> None:
+        async def until_ended() -> None:
+            await self.ended.wait()
+            tasks.cancel_scope.cancel()
+
         with anyio.move_on_after(seconds):
             async with background() as tasks:
-                tasks.start_soon(self._until_ended, event)
+                tasks.start_soon(until_ended)
                 await event.wait()
-        if self._error is not None:
-            raise self._error
-        if not event.is_set() or self.ended.is_set():
-            raise EngineError("the recorder did not answer in time", remedy="the machine may be overloaded; try again")
-
-    async def _until_ended(self, event: anyio.Event) -> None:
-        await self.ended.wait()
-        event.set()
+        if not event.is_set():
+            raise self._error or EngineError(
+                "the recorder did not answer in time", remedy="the machine may be overloaded; try again"
+            )
 
     def _called(self, bitmap: str) -> tuple[str, ...]:
         return self._names.set_in(self._counters.get(bitmap, ""), compat=bitmap.endswith("32"))
@@ -224,7 +232,7 @@ def _reason(payload: bytes) -> str:
     return f"the recorder can't work here: {words[:300]}"
 
 
-async def create_recorder(
+def start_recorder(
     engine: Engine,
     tasks: anyio.abc.TaskGroup,
     collected: Doomed,
@@ -234,12 +242,12 @@ async def create_recorder(
     session: str = "main",
     epoch: int = 0,
 ) -> Recorder:
-    """Create a recorder and begin to start it in `tasks`; wait for `ready` before relying on it.
+    """Begin to make and start a recorder in `tasks`; wait for `ready` before relying on it.
 
-    `epoch`: the run's start in nanoseconds of CLOCK_MONOTONIC, for the events' times.
+    Nothing is waited for here, so that it starts while other containers do. `epoch`: the run's start in nanoseconds
+    of CLOCK_MONOTONIC, for the events' times.
     """
-    container = await collected.create(name, config)
-    recorder = Recorder(engine, container, await attach(engine, container, STDERR_BYTES), session, epoch)
+    recorder = Recorder(engine, collected, name, config, session, epoch)
     tasks.start_soon(recorder.run)
     return recorder
 
@@ -262,7 +270,7 @@ async def open_recorder(
     """
     config = recorder_config(image=image, deadline_seconds=deadline_seconds, ring_kib=ring_kib, labels=labels)
     async with doomed(engine) as collected, background() as tasks:
-        recorder = await create_recorder(engine, tasks, collected, name, config, session=session, epoch=epoch)
+        recorder = start_recorder(engine, tasks, collected, name, config, session=session, epoch=epoch)
         try:
             yield recorder
         finally:

@@ -30,7 +30,7 @@ from harness.sandbox.gated import Gated, gated
 from harness.sandbox.hardening import gated_config, recorder_config, warden_config
 from harness.sandbox.images import ensure_image
 from harness.sandbox.native import _compile
-from harness.sandbox.recorder import RING_KIB, Recorder, create_recorder
+from harness.sandbox.recorder import RING_KIB, Recorder, start_recorder
 from harness.sandbox.seccomp import profile_json
 from harness.sandbox.warden import Warden, create_warden
 
@@ -146,9 +146,7 @@ async def staged(
         image=await image(engine, "recorder"), deadline_seconds=130, ring_kib=ring_kib, labels=LABELS
     )
     async with doomed(engine) as collected, background() as tasks:
-        recorder = await create_recorder(
-            engine, tasks, collected, f"test-{run}-recorder", listen, epoch=time.monotonic_ns()
-        )
+        recorder = start_recorder(engine, tasks, collected, f"test-{run}-recorder", listen, epoch=time.monotonic_ns())
         warden = await create_warden(engine, tasks, collected, f"test-{run}-warden", watch)
         config = gated_config(
             image=await image(engine, image_name),

@@ -238,24 +238,46 @@ static void nested(void)
     wait(NULL);
 }
 
-/* Namespaces that live side by side, each with a number of its own; says the numbers. */
-static void many(int count)
+static void hear(void)
 {
-    char line[8];
-    (void)!read(0, line, sizeof line); /* not before the test says so */
-    for (int i = 0; i < count; i++) {
-        if (fork() == 0) {
-            struct stat namespace;
-            if (unshare(CLONE_NEWPID) != 0 || fork() != 0)
-                _exit(wait(NULL) < 0);
-            stat("/proc/self/ns/pid", &namespace);
-            printf("%lu\n", (unsigned long)namespace.st_ino);
-            fflush(stdout);
-            usleep(300000);
-            _exit(0);
-        }
+    char byte = 0;
+    while (byte != '\n' && read(0, &byte, 1) == 1)
+        ;
+}
+
+/* A process in a pid namespace of its own, which says the namespace's number. */
+static void in_namespace(int first)
+{
+    struct stat namespace;
+    if (fork() != 0) {
         usleep(1000);
+        return;
     }
+    if (unshare(CLONE_NEWPID) != 0 || fork() != 0) {
+        wait(NULL);
+        _exit(0);
+    }
+    stat("/proc/self/ns/pid", &namespace);
+    printf("%lu\n", (unsigned long)namespace.st_ino);
+    fflush(stdout);
+    if (first)
+        hear();
+    else
+        usleep(800000);
+    close(open("/tmp/was-here", O_WRONLY | O_CREAT, 0600));
+    _exit(0);
+}
+
+/* One namespace that ends when it is told to, and then, when told to, many at a time. */
+static void reuse(int count)
+{
+    in_namespace(1);
+    wait(NULL);
+    printf("gone\n");
+    fflush(stdout);
+    hear();
+    for (int i = 0; i < count; i++)
+        in_namespace(0);
     while (wait(NULL) > 0)
         ;
 }
@@ -324,8 +346,8 @@ int main(int argc, char **argv)
         daemonize();
     else if (strcmp(argv[1], "nested") == 0)
         nested();
-    else if (strcmp(argv[1], "many") == 0)
-        many(number);
+    else if (strcmp(argv[1], "reuse") == 0)
+        reuse(number);
     else if (strcmp(argv[1], "flood") == 0)
         flood(number);
     else if (strcmp(argv[1], "tamper") == 0)

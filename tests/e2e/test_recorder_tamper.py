@@ -59,13 +59,13 @@ def test_what_is_lost_while_nobody_reads_is_counted_exactly(target: bytes) -> No
 
 def test_a_target_that_fights_back_hides_nothing_that_matters(target: bytes) -> None:
     async def run() -> Stage:
-        async with Engine() as engine:
-            async with staged(
-                engine, ("/tmp/target", "tamper", "700"), target=target, seed={DECOY: b"not a key"}
-            ) as stage:
-                await stage.output()
-                await stage.finish()
-                return stage
+        async with (
+            Engine() as engine,
+            staged(engine, ("/tmp/target", "tamper", "700"), target=target, seed={DECOY: b"not a key"}) as stage,
+        ):
+            await stage.output()
+            await stage.finish()
+            return stage
 
     stage = anyio.run(run)
     end = stage.end
@@ -80,11 +80,11 @@ def test_a_target_that_fights_back_hides_nothing_that_matters(target: bytes) -> 
     assert {(event.args, event.result) for event in stage.named("kill")} >= {((1, 9), -1)}
 
 
-def test_two_runs_side_by_side_and_one_in_a_dead_ones_place_dont_meet(target: bytes) -> None:
-    async def run() -> None:
+def test_two_runs_side_by_side_dont_meet(target: bytes) -> None:
+    async def run() -> dict[str, Stage]:
         async with Engine() as engine:
 
-            async def one(name: str, stages: dict[str, Stage]) -> None:
+            async def one(name: str) -> None:
                 async with staged(engine, ("/tmp/target", "touch", f"/tmp/{name}"), target=target) as stage:
                     stages[name] = stage
                     await stage.output()
@@ -93,48 +93,67 @@ def test_two_runs_side_by_side_and_one_in_a_dead_ones_place_dont_meet(target: by
             stages: dict[str, Stage] = {}
             async with anyio.create_task_group() as tasks:
                 for name in ("one", "other"):
-                    tasks.start_soon(one, name, stages)
-            for name, stage in stages.items():
-                touched = [event.path for event in stage.named("open") if "O_CREAT" in event.flags]
-                assert touched == [f"/tmp/{name}"]
-                assert stage.end is not None and stage.end.complete
-                assert len(stage.marks) == 3
+                    tasks.start_soon(one, name)
+            return stages
 
-            # A recorder whose target died goes on while namespaces with the same number come and go.
-            async with (
-                staged(engine, ("/tmp/target", "many", "40"), target=target, privileged=True) as following,
-                staged(engine, ("/tmp/target", "touch", "/tmp/dead"), target=target) as dead,
-            ):
-                await dead.output()
-                await dead.mark("stop", "n-last")
-                before = (await dead.recorder.count())["matched"]
-                inode = await dead.warden.ready()
-                dead.warden.close()
-                await dead.warden.ended.wait()
-                await anyio.sleep(0.5)  # the kernel frees a namespace's number some time later
-                last = int((await dead.recorder.count())["matched"])
-                assert last - int(before) <= 4  # the warden's own end
-                await following.container.streams.stdin.send(b"go\n")
-                again = [int(number) for number in (await following.output()).split()]
-                await following.finish()
-                assert following.end is not None and following.end.complete
-                assert inode in again, "no number was used again, so nothing was tried"
-                assert int((await dead.recorder.count())["matched"]) == last
+    for name, stage in anyio.run(run).items():
+        touched = [event.path for event in stage.named("open") if "O_CREAT" in event.flags]
+        assert touched == [f"/tmp/{name}"]
+        assert stage.end is not None and stage.end.complete
+        assert len(stage.marks) == 3
 
-    anyio.run(run)
+
+async def reused(engine: Engine, target: bytes, recorder_image: str) -> bool:
+    """Record a namespace that dies; was its number given to another one meanwhile? Then nothing of that was seen."""
+    arguments = ("/tmp/target", "reuse", "40")
+    async with (
+        staged(engine, arguments, target=target, privileged=True) as stage,
+        open_recorder(engine, recorder_image, "test-recorder-reuse", labels=LABELS, deadline_seconds=60) as recorder,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def read() -> None:
+            async for _ in recorder.batches():
+                pass
+
+        out = stage.container.streams.stdout
+        await recorder.ready()
+        tasks.start_soon(read)
+        inode = await out.receive_line(64)
+        await recorder.record(int(inode))
+        await stage.container.streams.stdin.send(b"end\n")
+        assert await out.receive_line(64) == b"gone"
+        before = await recorder.count()
+        assert int(before["matched"]) > 0
+        await stage.container.streams.stdin.send(b"go\n")
+        again = (await stage.output()).split()
+        assert await recorder.count() == before
+        await recorder.stop()
+        return inode in again
+
+
+def test_a_dead_namespaces_number_is_not_taken_for_it(target: bytes) -> None:
+    async def run() -> bool:
+        async with Engine() as engine:
+            recorder_image = await image(engine, "recorder")
+            for _ in range(5):
+                if await reused(engine, target, recorder_image):
+                    return True
+            return False
+
+    assert anyio.run(run), "no number was used again, so nothing was tried"
 
 
 def test_a_recorder_that_dies_early_is_noticed(target: bytes) -> None:
     async def run() -> None:
-        async with Engine() as engine:
-            async with staged(engine, ("/tmp/target", "flood", "300"), target=target) as stage:
-                await kill_container(engine, stage.recorder.container)
-                with anyio.fail_after(10):
-                    await stage.recorder.ended.wait()
-                end = await stage.recorder.stop()
-                assert end.early and not end.complete and end.reason
-                with pytest.raises(Exception, match="recorder"):
-                    await stage.recorder.count()
+        async with Engine() as engine, staged(engine, ("/tmp/target", "flood", "300"), target=target) as stage:
+            await kill_container(engine, stage.recorder.container)
+            with anyio.fail_after(10):
+                await stage.recorder.ended.wait()
+            end = await stage.recorder.stop()
+            assert end.early and not end.complete and end.reason
+            with pytest.raises(Exception, match="recorder"):
+                await stage.recorder.count()
 
     anyio.run(run)
 
