@@ -27,7 +27,7 @@ _HEADING = re.compile(
 _ENTRY = re.compile(r"^\s{1,12}(?:[\w./@-]+\.[cm]?js\s+|)([a-z][\w:-]{1,30})(?:[, |]|$)")
 _CHOICES = re.compile(r"\{([a-z][\w-]*(?:,[a-z][\w-]*)+)\}|choose from ([\w\"', -]{3,400})")
 #: A program without commands.
-_OPTIONS_ONLY = re.compile(r"^\s*usage:\s+\S+(?: \S+){0,2}\s+\[options\]\s*$", re.IGNORECASE | re.MULTILINE)
+_OPTIONS_ONLY = re.compile(r"^\s*usage:\s+\S+(?: [^\s<{\[A-Z]+){0,2}\s+\[options\]\s*$", re.IGNORECASE | re.MULTILINE)
 #: Needs no command: an argument or an option is missing, which others supply.
 _OTHER = re.compile(
     r"required option|missing option|arguments? (?:is|are) required|missing required argument|missing argument"

@@ -155,6 +155,7 @@ SUBCOMMANDS = [
     ),
     ("Usage: acme [OPTIONS] COMMAND [ARGS]...\n\nCommands:\n  login   Log in.\n  mcp     Run the server.\n", ("mcp",)),
     ("Usage: thing <command>\n\nRun thing help for more.\n", ("start",)),
+    ("usage: sample <command> [options]\n", ("serve",)),
 ]
 
 
