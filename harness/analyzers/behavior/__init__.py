@@ -1,1 +1,1 @@
-"""Checks over what the target did (they come with the recorder)."""
+"""Analyzers over what the recorder saw the target's processes do. Each is a fold with bounded memory."""

@@ -1,0 +1,189 @@
+"""`behavior.exec`: programs that a server starts, and by whom; shells, fetched and self-made programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from harness.analyzers.behavior.attribution import CALL, Where
+from harness.analyzers.behavior.baseline import usual_program
+from harness.analyzers.behavior.effects import FILE_CALLS, What, effects_of
+from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
+from harness.analyzers.behavior.ledger import Kind
+from harness.analyzers.behavior.made import PathMemory
+from harness.analyzers.behavior.programs import NETWORK_TOOLS, SHELLS, Started, started
+from harness.model.finding import Severity, Threat
+from harness.model.recording import Direction, Event, FrameEvent, ProcessEvent, SyscallEvent
+
+#: Words of the arguments of the latest call that are looked for in shells; shorter ones say nothing.
+MAX_ARGUMENTS = 64
+MIN_ARGUMENT = 4
+
+SELF_MADE = Kind(
+    "behavior.exec.self-made",
+    "Ran a program that it had written itself",
+    Severity.HIGH,
+    "The server wrote a file and then ran it as a program; what ran is not what was published.",
+    cwe=494,
+)
+NAMELESS = Kind(
+    "behavior.exec.nameless",
+    "Ran a program that has no file",
+    Severity.HIGH,
+    "The server ran a program from memory or from a file already deleted, which hides what ran.",
+    cwe=506,
+)
+FETCHED = Kind(
+    "behavior.exec.fetch-and-run",
+    "Fed fetched or decoded text to a shell",
+    Severity.HIGH,
+    "The server had a shell run what it would fetch or decode.",
+    cwe=494,
+)
+FETCHER = Kind(
+    "behavior.exec.network-tool",
+    "Started a network tool unasked",
+    Severity.MEDIUM,
+    "The server started a program that moves data to or from elsewhere, before it was asked for anything.",
+    threat=Threat.EXFILTRATION,
+)
+SHELL = Kind(
+    "behavior.exec.shell",
+    "Started a shell unasked",
+    Severity.MEDIUM,
+    "The server had a shell run a command before it was asked for anything.",
+)
+CODE = Kind(
+    "behavior.exec.inline-code",
+    "Started an interpreter with code on its command line",
+    Severity.MEDIUM,
+    "The server had another interpreter run code given on the command line, before it was asked for anything.",
+)
+OTHER = Kind(
+    "behavior.exec.program",
+    "Started another program unasked",
+    Severity.LOW,
+    "The server started another program before it was asked for anything.",
+    threat=Threat.UNCATEGORIZED,
+    remediation="See whether what the server is for explains it.",
+)
+IN_CALL = Kind(
+    "behavior.exec.in-call",
+    "A tool starts programs",
+    Severity.INFO,
+    "Calls of this tool start another program.",
+    threat=Threat.UNCATEGORIZED,
+    remediation="A fact to know.",
+)
+ARGUMENT = Kind(
+    "behavior.exec.argument-in-shell",
+    "An argument reached a shell's command text",
+    Severity.MEDIUM,
+    "Text given as an argument of this tool stood in the command that a shell ran; special characters may work there.",
+    threat=Threat.COMMAND_INJECTION,
+    cwe=78,
+    remediation="Start programs with argument lists and without a shell.",
+)
+
+
+class ExecFold(BehaviorFold):
+    """Programs and files written, the latter bounded by `PathMemory`."""
+
+    calls = FILE_CALLS | {"execve", "execveat"}
+
+    def __init__(self, analyzer: BehaviorAnalyzer, facts: Any) -> None:
+        super().__init__(analyzer, facts)
+        self._written = PathMemory()
+        self._arguments: tuple[str, ...] = ()
+
+    def other(self, event: Event) -> None:
+        """Remember the words of the latest call's arguments."""
+        if isinstance(event, FrameEvent) and event.direction is Direction.SENT and event.phase.startswith("call:"):
+            self._arguments = _arguments_of(event)
+
+    def syscall(self, event: SyscallEvent) -> None:
+        """Remember what was written; an attempt to start what is not there counts where the name says enough."""
+        if event.call in ("execve", "execveat"):
+            name = (event.path or "").rpartition("/")[2]
+            if name in SHELLS or name in NETWORK_TOOLS:
+                where = self.attribution.where(event)
+                if where.phase != CALL:
+                    kind = SHELL if name in SHELLS else FETCHER
+                    self.ledger.note(kind, f"tried:{name}", event, where, f"tried to start {event.path}")
+            return
+        for effect in effects_of(event, self.attribution):
+            if effect.what is What.WRITE and effect.done:
+                self._written.add(effect.path)
+
+    def process(self, event: ProcessEvent) -> None:
+        """Judge every program but the one that the target was started as."""
+        if event.what != "exec":
+            return
+        where = self.attribution.where(event, *event.argv)
+        path = event.path or event.requested
+        program = started(path, event.argv)
+        shown = " ".join(event.argv) or path
+        by = self._by(where)
+        if path in self._written:
+            self.ledger.note(SELF_MADE, "self-made", event, where, f"wrote and ran {path}: {shown}", extra=by)
+        elif "detached" in event.notes or "deleted" in event.notes or path.startswith(("/memfd:", "memfd:")):
+            self.ledger.note(NAMELESS, "nameless", event, where, f"ran {path}: {shown}", extra=by)
+        if where.process.entry or usual_program(program.name, event.argv):
+            return
+        if where.phase == CALL:
+            self._in_call(event, where, program, shown)
+        else:
+            self._unasked(event, where, program, shown, by)
+
+    def _unasked(self, event: ProcessEvent, where: Where, program: Started, shown: str, by: str) -> None:
+        if program.fetches and program.into_shell:
+            self.ledger.note(FETCHED, f"fetched:{program.name}", event, where, shown, extra=by)
+        elif program.into_shell and program.shell:
+            self.ledger.note(FETCHED, f"decoded:{program.name}", event, where, shown, extra=by)
+        elif program.fetches:
+            self.ledger.note(FETCHER, f"fetches:{program.name}", event, where, shown, extra=by)
+        elif program.name in SHELLS:
+            self.ledger.note(SHELL, f"shell:{program.name}", event, where, shown, extra=by)
+        elif program.code:
+            self.ledger.note(CODE, f"code:{program.name}", event, where, shown, extra=by)
+        else:
+            self.ledger.note(OTHER, f"program:{program.name}", event, where, shown, extra=by)
+
+    def _in_call(self, event: ProcessEvent, where: Where, program: Started, shown: str) -> None:
+        text = program.shell
+        if text and any(argument in text for argument in self._arguments):
+            self.ledger.note(ARGUMENT, f"argument:{program.name}", event, where, shown)
+        self.ledger.note(IN_CALL, f"program:{program.name}", event, where, shown)
+
+    def _by(self, where: Where) -> str:
+        names = [name.rpartition("/")[2] for name in where.process.ancestors]
+        return f"It was started by {' under '.join(names)}, in phase {where.phase}." if names else ""
+
+
+def _arguments_of(event: FrameEvent) -> tuple[str, ...]:
+    """The texts among a call's arguments that are long enough to mean something."""
+    try:
+        message = json.loads(event.raw)
+    except (ValueError, RecursionError):
+        return ()
+    params = message.get("params") if isinstance(message, dict) else None
+    found: list[str] = []
+    waiting: list[Any] = [params.get("arguments")] if isinstance(params, dict) else []
+    while waiting and len(found) < MAX_ARGUMENTS:
+        value = waiting.pop()
+        if isinstance(value, str) and len(value) >= MIN_ARGUMENT:
+            found.append(value)
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return tuple(found)
+
+
+class ExecAnalyzer(BehaviorAnalyzer):
+    """Judges the programs that were started."""
+
+    name = "behavior.exec"
+    description = "programs that the server starts: shells, network tools, files it wrote itself"
+    fold = ExecFold
+    kinds = (SELF_MADE, NAMELESS, FETCHED, FETCHER, SHELL, CODE, OTHER, IN_CALL, ARGUMENT)
