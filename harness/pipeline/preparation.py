@@ -10,6 +10,7 @@ from harness.model.recording import InstallStepEvent, Phase
 from harness.model.target import Acquired, EntryPoint, TargetKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.workspace import PLACE, WORKSPACE, fill, planted_files
+from harness.probing.starting.obstacles import obstacle_of
 from harness.sandbox.base import InstalledTarget, InstallFailed, LaunchSpec, Sandbox
 
 
@@ -31,10 +32,11 @@ def choose_entry(acquired: Acquired, wanted: str | None) -> EntryPoint:
     return acquired.entry_points[0]
 
 
-async def install(
-    sandbox: Sandbox, acquired: Acquired, options: RunOptions, bundle: BundleWriter
-) -> InstalledTarget | None:
-    """Install in the sandbox and record every step, those of a cached install too; None when it failed."""
+async def install(sandbox: Sandbox, acquired: Acquired, options: RunOptions, bundle: BundleWriter) -> InstalledTarget:
+    """Install in the sandbox and record every step, those of a cached install too.
+
+    Raises TargetError when a step fails or time runs out, with the reason where it is one that has a name.
+    """
     outcome = await sandbox.install(acquired.install, timeout=options.install_timeout, limits=options.limits)
     cached = isinstance(outcome, InstalledTarget) and outcome.cached
     for step in outcome.steps:
@@ -48,7 +50,21 @@ async def install(
                 cached=cached,
             )
         )
-    return None if isinstance(outcome, InstallFailed) else outcome
+    if isinstance(outcome, InstallFailed):
+        raise TargetError(f"the target could not be installed{_why(outcome)}", remedy=_REMEDY)
+    return outcome
+
+
+_REMEDY = "see the install steps in the recording"
+
+
+def _why(failed: InstallFailed) -> str:
+    if failed.timed_out:
+        return ": it took too long"
+    found = obstacle_of(failed.steps[-1].output) if failed.steps else None
+    if found is None:
+        return ""
+    return f": {found[0].value}{f' {found[1]}' if found[1] else ''} can't be supplied in the sandbox"
 
 
 def launch_spec(

@@ -81,8 +81,6 @@ class Recorder:
         )
         with self._phase(Phase.INSTALL):
             installed = await install(sandbox, acquired, self._options, self._bundle)
-        if installed is None:
-            raise TargetError("the target could not be installed", remedy="see the install steps in the recording")
         self._know(images=(installed.image,))
         supply = Supply(
             sandbox,

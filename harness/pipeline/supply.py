@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from harness.acquisition.release import acquire_of_its_time
 from harness.acquisition.variables import source_variables
+from harness.model.errors import TargetError
 from harness.model.options import RunOptions
 from harness.model.plan import Adjustment
 from harness.model.target import Acquired, EntryPoint, TargetKind
@@ -91,8 +92,9 @@ class Supply:
         acquired = await acquire_of_its_time(self._acquired, self._options, packages_dir(), self._progress.note)
         if acquired is None:
             return False
-        installed = await install(self._sandbox, acquired, self._options, self._bundle)
-        if installed is None:
+        try:
+            installed = await install(self._sandbox, acquired, self._options, self._bundle)
+        except TargetError:
             return False
         entry = choose_entry(acquired, self._options.entry)
         self._own = len(entry.argv)

@@ -13,7 +13,7 @@ _SIGNS: tuple[tuple[Obstacle, re.Pattern[str]], ...] = tuple(
     for obstacle, pattern in (
         (
             Obstacle.NATIVE_ADDON,
-            r"could not locate the bindings file|was compiled against a different Node\.js|invalid ELF header"
+            r"npm error path /app/node_modules/(\S+)\nnpm error command failed\nnpm error command .*(?:node-gyp|prebuild|cmake)|could not locate the bindings file|was compiled against a different Node\.js|invalid ELF header"
             r"|(?:no native build was found|cannot find (?:native binding|module '[^']*\.node'))|node-gyp|prebuild-install",
         ),
         (

@@ -164,10 +164,13 @@ class StartPlanner:
     def _propose(self) -> Proposal | None:
         """The first adjustment that was not tried, by what the newest attempt showed, else by what earlier ones did.
 
-        What an earlier attempt suggested is not tried again in another combination.
+        What an earlier attempt suggested is not tried again in another combination, and not at all once the server
+        answered.
         """
         for case, remedies in reversed(self._cases):
             newest = case is self._cases[-1][0]
+            if not newest and self._cases[-1][1] is _FOR_TOOLS:
+                break
             for remedy in remedies:
                 for proposal in remedy(case):
                     key = _key(proposal.adjustment)
