@@ -124,7 +124,7 @@ class EntryPoint(Record):
 class ImageConfig(Record):
     """What the engine says of an image that is a target: how it starts, as whom, and where it wants to write.
 
-    `user` as the image declares it; `layers` are the digests of its layers. `size` in bytes.
+    `user` as the image declares it, `run_as` the numbers `uid:gid` it is started as. `size` in bytes.
     """
 
     reference: str
@@ -132,6 +132,7 @@ class ImageConfig(Record):
     argv: tuple[str, ...] = ()
     entrypoint: tuple[str, ...] = ()
     user: str = ""
+    run_as: str = ""
     workdir: str = "/"
     environment: tuple[str, ...] = ()
     volumes: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from harness.model.target import ImageConfig, InstallPlan
 from harness.sandbox.base import APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
 from harness.sandbox.containers import background, doomed
 from harness.sandbox.engine import Engine
-from harness.sandbox.foreign import GATE_FOLDER, foreign_config, image_config, numeric_user
+from harness.sandbox.foreign import GATE_FOLDER, foreign_config, image_config
 from harness.sandbox.gate import seed_bytes
 from harness.sandbox.gated import gated
 from harness.sandbox.hardening import (
@@ -59,7 +59,8 @@ class DockerSandbox:
         return self._facts
 
     async def image(self, reference: str) -> ImageConfig:
-        return await image_config(self._shop.engine, reference)
+        shop = self._shop
+        return await image_config(shop.engine, shop.name("user"), shop.labels("user"), reference)
 
     async def install(self, plan: InstallPlan, *, timeout: float, limits: Limits) -> InstalledTarget | InstallFailed:
         image, warden_image = await self._image(plan.image), await self._image(WARDEN_IMAGE)
@@ -105,8 +106,7 @@ class DockerSandbox:
                 runtime=spec.runtime,
             )
             if foreign is not None:
-                user = await numeric_user(engine, collected, shop.name("user"), shop.labels("user"), foreign)
-                config = foreign_config(config, foreign, user, spec.limits.tmpfs_bytes)
+                config = foreign_config(config, foreign, spec.limits.tmpfs_bytes)
             held_stderr = spec.limits.stderr_bytes
             async with gated(engine, tasks, collected, warden, shop.name("target"), config, held_stderr) as container:
                 process = DockerProcess(engine, container, warden, image, began=began, deadline=spec.deadline_seconds)

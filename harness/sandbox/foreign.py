@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.model.errors import UsageError
 from harness.model.target import ImageConfig
-from harness.sandbox.containers import Doomed
+from harness.sandbox.containers import Doomed, doomed
 from harness.sandbox.engine import Engine, EngineNotFound
 from harness.sandbox.hardening import USER_ID
 
@@ -26,8 +26,12 @@ _PASSWD_BYTES = 1 << 20
 MOST_VOLUMES = 16
 
 
-async def image_config(engine: Engine, reference: str) -> ImageConfig:
-    """What the engine knows of the image. Raises `UsageError` when it has none of that name, `EngineError`."""
+async def image_config(engine: Engine, name: str, labels: Mapping[str, str], reference: str) -> ImageConfig:
+    """What the engine knows of the image, and as whom it is run: its own user where that is not root.
+
+    A user given by name is looked up in a container that is never started (`name` and `labels` are its).
+    Raises `UsageError` when there is no image of that name, `EngineError`.
+    """
     try:
         found = await engine.ask(engine.api.inspect_image, reference)
     except EngineNotFound:
@@ -39,7 +43,7 @@ async def image_config(engine: Engine, reference: str) -> ImageConfig:
     if len(volumes) > MOST_VOLUMES:
         raise UsageError(f"the image {reference} declares {len(volumes)} volumes, more than {MOST_VOLUMES}")
     entrypoint = tuple(config.get("Entrypoint") or ())
-    return ImageConfig(
+    image = ImageConfig(
         reference=reference,
         id=str(found["Id"]),
         argv=(*entrypoint, *(config.get("Cmd") or ())),
@@ -51,16 +55,14 @@ async def image_config(engine: Engine, reference: str) -> ImageConfig:
         size=int(found.get("Size") or 0),
         labels={str(k): str(v) for k, v in (config.get("Labels") or {}).items()},
     )
+    async with doomed(engine) as collected:
+        return image.model_copy(update={"run_as": await _numeric_user(engine, collected, name, labels, image)})
 
 
-async def numeric_user(
+async def _numeric_user(
     engine: Engine, collected: Doomed, name: str, labels: Mapping[str, str], image: ImageConfig
 ) -> str:
-    """`uid:gid` to run the image as: its own user where that is not root, else that of every sandbox.
-
-    A user given by name is looked up in a container that is never started (`name` and `labels` are its).
-    Raises `EngineError`.
-    """
+    """`uid:gid` to run the image as: its own user where that is not root, else that of every sandbox."""
     user, _, group = image.user.partition(":")
     if not user.isdigit() and user:
         config = {"Image": image.id, "Cmd": ["-"], "Labels": dict(labels), "NetworkDisabled": True}
@@ -74,18 +76,17 @@ async def numeric_user(
     return f"{uid}:{gid or uid}"
 
 
-def foreign_config(config: dict[str, Any], image: ImageConfig, user: str, size: int) -> dict[str, Any]:
+def foreign_config(config: dict[str, Any], image: ImageConfig, size: int) -> dict[str, Any]:
     """The create request for a target's container, changed to fit a foreign image. `size`: bytes of each volume."""
+    # By number: a runtime gives a tmpfs the mode of the image's own folder there, and root as its owner.
+    uid, _, gid = image.run_as.partition(":")
+    owner = f"uid={uid},gid={gid}"
     host = dict(config["HostConfig"])
-    places = dict.fromkeys(image.volumes, f"rw,exec,nosuid,nodev,size={size},mode=1777")
-    host["Tmpfs"] = {**places, **{path: _open(options) for path, options in host["Tmpfs"].items()}}
-    return {**config, "User": user, "Entrypoint": [GATE], "HostConfig": host}
-
-
-def _open(options: str) -> str:
-    """A tmpfs that belongs to nobody in particular: the image's user may be any."""
-    kept = [option for option in options.split(",") if not option.startswith(("uid=", "gid=", "mode="))]
-    return ",".join([*kept, "mode=1777"])
+    places = dict.fromkeys(image.volumes, f"rw,exec,nosuid,nodev,size={size},mode=0755,{owner}")
+    sandbox_owner = f"uid={USER_ID},gid={USER_ID}"
+    own = {path: options.replace(sandbox_owner, owner) for path, options in host["Tmpfs"].items()}
+    host["Tmpfs"] = {**places, **own}
+    return {**config, "User": image.run_as, "Entrypoint": [GATE], "HostConfig": host}
 
 
 async def _looked_up(engine: Engine, container: str, user: str) -> tuple[str, str]:

@@ -33,8 +33,15 @@ def acquire_image(ref: TargetRef, image: ImageConfig) -> Acquired:
         version=version,
         ecosystem=Ecosystem.NONE,
         closure=closure,
-        install=InstallPlan(image="base", steps=(("cp", "/usr/local/bin/entry", "/app/entry"),), closure_digest="gate"),
+        install=InstallPlan(
+            image="base",
+            steps=(("cp", "/usr/local/bin/entry", "/app/entry"), ("chmod", "755", "/app", "/app/entry")),
+            closure_digest="gate",
+        ),
         entry_points=(EntryPoint(name="image", argv=image.argv, source="image"),),
-        notes=("nothing is installed: the image is run as it is", f"it declares the user {image.user or 'root'!r}"),
+        notes=(
+            "nothing is installed: the image is run as it is, with a home directory of its own",
+            f"it declares the user {(image.user or 'root')[:60]!a} and is run as {image.run_as}",
+        ),
         image=image,
     )
