@@ -133,7 +133,8 @@ _SHAPES: tuple[tuple[str, _Make], ...] = (
     # Places in the file system
     (r"CONFIG\w*(FILE|PATH)?$|SETTINGS_(FILE|PATH)", lambda m: m.file(_config_name(m))),
     (r"PRIVATE_KEY\w*(FILE|PATH)|(KEY|CERT|PEM)_?(FILE|PATH)", lambda m: m.file("keys/server.pem")),
-    (r"(TOKEN|SECRET|PASSWORD)\w*_?(FILE|PATH)", lambda m: m.file("token.txt")),
+    (r"TOKENS?_?(FILE|PATH|STORE)", lambda m: Value(m.path("tokens.json"), {"workspace/tokens.json": "{}"})),
+    (r"(SECRET|PASSWORD)\w*_?(FILE|PATH)", lambda m: m.file("secret.txt")),
     (r"REPO(SITORY)?(_?(PATH|DIR))?$", lambda m: m.workspace),
     (r"DIR(ECTORY|ECTORIES|S)?$|FOLDER|ROOT|VAULT|HOME$|WORKSPACE(_PATH)?$|PATHS?$|PROJECT_(PATH|DIR)", lambda m: m.workspace),
     (r"CSV", lambda m: m.path("data/sales.csv")),

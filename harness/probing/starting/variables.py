@@ -53,18 +53,23 @@ _CLOUDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
         ("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"),
     ),
 )
+#: A line that offers more than it asks for.
+_OPTIONAL = re.compile(r"\bcustom\b|optional|overrid|alternative|to change\b|\bdefaults? to\b|\(default", re.IGNORECASE)
 _GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]{3,})=(true|false|1|0|yes|on)\b(?!\.)")
 
 
 def propose(case: Case) -> Iterator[Proposal]:
     """All variables that complaints name; then refused ones in another shape; then what the text itself suggests."""
-    for strong in (True, False):
-        yield from plant(case, _leading(named(complaints(case.lines, strong=strong))), "named in its output")
+    strong = complaints(case.lines, strong=True)
+    needed = _leading(named(line for line in strong if not _OPTIONAL.search(line)))
+    for names in (needed, _leading(named(strong)), _leading(named(complaints(case.lines)))):
+        yield from plant(case, names, "named in its output")
     for pattern, names in _CLOUDS:
         if pattern.search(case.text):
             yield from plant(case, names, "that the cloud's library reads")
     yield from plant(case, _fields(case), "named in its output")
     yield from _reshape(case)
+    yield from plant(case, needed[:1], "named first in its output")  # more of them may contradict each other
     suggested = {
         name: value
         for name, value in _GIVEN.findall("\n".join(complaints(case.lines)))
