@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from harness.analyzers.base import Rule
+from harness.analyzers.definitions.frames import Frame
 from harness.analyzers.definitions.text import Prose
 from harness.analyzers.definitions.view import ItemView, RegistryView
 from harness.model.finding import Position, Signal, Threat
@@ -106,7 +109,8 @@ class Phrase:
 class Match:
     """The strongest match of one family in an item: its place, position, discounted confidence and words."""
 
-    phrase: Phrase
+    family: str
+    threat: Threat
     path: str
     position: Position
     confidence: float
@@ -123,10 +127,21 @@ _CARRIES = re.compile(
 )
 #: Text from elsewhere whose instructions are to be ignored: what honest servers say about it.
 _UNTRUSTED = re.compile(
-    r"(?:(?:found|contained|embedded|included|present|hidden|that appear|that are|coming|in|inside|within|from) )+"
+    r"(?:(?:or|and) [^ .]+ )?(?:(?:found|contained|returned|given|written|shown|by|embedded|included|present|hidden|that appear|that are|coming|in|inside|within|from) )+"
     r"(?:[^ .]+ ){0,3}(?:it|them|content|contents|pages?|texts?|documents?|results?|files?|output|data|websites?|"
-    r"emails?|responses?)\b"
+    r"emails?|responses?|tools?|query|queries|servers?|sites?|inputs?|rows?|records?|this)\b"
 )
+
+
+#: Who acts when a verb in the third person orders something after all.
+_SUBJECT = frozenset({"assistant", "model", "agent", "ai", "llm", "following", "must"})
+_NO = frozenset({"not", "never", "without"})
+_BE = frozenset({"is", "are", "be", "been", "being", "was", "were", "has", "have", "get", "gets", "you", "consider"})
+_OBLIGED = frozenset({"be", "must", "should", "shall", "always"})
+_MOVED = frozenset(
+    {"sent", "posted", "uploaded", "transmitted", "forwarded", "submitted", "delivered", "given", "included"}
+)
+_ACTORS = frozenset({"they", "it", "which", "may", "might", "could", "who", "attackers"})
 
 
 def match_phrases(item: ItemView, phrases: tuple[Phrase, ...]) -> tuple[Match, ...]:
@@ -144,10 +159,60 @@ def match_phrases(item: ItemView, phrases: tuple[Phrase, ...]) -> tuple[Match, .
                 position = _position(prose, phrase, first, last)
                 confidence = round(phrase.confidence * DISCOUNT[position], 4)
                 if known is None or confidence > known.confidence:
+                    words, shown = found.group()[:200], prose.excerpt(first, last)
                     best[phrase.family] = Match(
-                        phrase, text.path, position, confidence, found.group()[:200], prose.excerpt(first, last)
+                        phrase.family, phrase.threat, text.path, position, confidence, words, shown
                     )
     return tuple(best.values())
+
+
+def match_frames(item: ItemView, frames: tuple[Frame, ...]) -> tuple[Match, ...]:
+    """The same for frames, of which an item finds the occurrences once."""
+    best: dict[str, Match] = {}
+    for (text, prose), spans in zip(item.proses, item.spans, strict=True):
+        for frame in frames:
+            for first, last, head in spans.get(frame.concept, ()):
+                known = best.get(frame.family)
+                if known is not None and known.confidence >= frame.confidence:
+                    break
+                position = _frame_position(prose, frame, first, last, head)
+                confidence = round(frame.confidence * DISCOUNT[position], 4)
+                if known is None or confidence > known.confidence:
+                    words, shown = prose.between(first, last)[:200], prose.excerpt(first, last)
+                    best[frame.family] = Match(
+                        frame.family, frame.threat, text.path, position, confidence, words, shown
+                    )
+    return tuple(best.values())
+
+
+def strongest(*found: Iterable[Match]) -> tuple[Match, ...]:
+    """One match a family, the first among equals."""
+    best: dict[str, Match] = {}
+    for match in chain(*found):
+        known = best.get(match.family)
+        if known is None or match.confidence > known.confidence:
+            best[match.family] = match
+    return tuple(best.values())
+
+
+def _frame_position(prose: Prose, frame: Frame, first: int, last: int, head: int) -> Position:
+    position = min(position_of(prose, first, last), position_of(prose, head, last), key=DISCOUNT.__getitem__)
+    if position is not Position.INSTRUCTION:
+        return position
+    lead = prose.before(head, 4)
+    denied = head > first and not _NO.isdisjoint(lead[-3:])
+    if denied or _tells(prose.word(head), lead) or _UNTRUSTED.match(prose.after(last, 8)):
+        return Position.DESCRIPTIVE
+    return position
+
+
+def _tells(verb: str, lead: list[str]) -> bool:
+    """Whether a verb in this form, after these words, says what happens instead of ordering it."""
+    if verb in _PLAIN_FORMS or not _SUBJECT.isdisjoint(lead):
+        return False
+    if verb in ("sent", "given") or verb.endswith("ed"):
+        return _BE.isdisjoint(lead) or (verb in _MOVED and _OBLIGED.isdisjoint(lead))
+    return verb.endswith(("s", "tion")) or (bool(lead) and lead[-1] in _ACTORS)
 
 
 def _position(prose: Prose, phrase: Phrase, first: int, last: int) -> Position:
@@ -159,5 +224,8 @@ def _position(prose: Prose, phrase: Phrase, first: int, last: int) -> Position:
     if phrase.threat is Threat.EXFILTRATION and not phrase.names_own_act:
         own_act = _CARRIES.match(prose.between(first, last)) is not None
         return Position.DESCRIPTIVE if own_act and position is Position.INSTRUCTION else position
+    if phrase.family == "override" and _UNTRUSTED.match(prose.after(last, 8)):
+        own_act = True
+        return Position.DESCRIPTIVE if position is Position.INSTRUCTION else position
     harmless = phrase.names_own_act and (own_act or _UNTRUSTED.match(prose.after(last, 8)) is not None)
     return Position.DESCRIPTIVE if harmless and position is Position.INSTRUCTION else position

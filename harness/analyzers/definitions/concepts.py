@@ -10,20 +10,20 @@ CONCEPTS: dict[str, str] = {
     # Who speaks to whom.
     "you": "=you =yourself",
     "your": "=your =yours",
-    "model": "assistant model ai llm agent chatbot claude chatgpt gpt copilot gemini",
-    "maker": "developer operator provider vendor creator maker openai anthropic administrator admin deployer",
-    "user": "user human person =people customer client owner operator =anyone =anybody =somebody =someone =them =they "
+    "model": "=assistant model ai llm agent chatbot claude chatgpt gpt copilot gemini",
+    "=maker =makers": "=developer =developers =operator =operators =provider =providers =vendor =vendors =creator =creators =maker =makers openai anthropic =administrator =administrators admin =deployer =deployers",
+    "user": "user human person =people =customer client owner =operator =operators =anyone =anybody =somebody =someone =them =they "
     "=him =her =everyone reader =he =she",
     "must": "must should shall have_to need_to has_to ought_to require =always necessary is_to are_to be_sure "
     "make_sure mandatory =please will",
     "be": "=be =being =been =is =are =was =were",
     "not": "not never without avoid refrain_from no_need =cannot =no nor neither stop cease no_longer =nothing =nobody "
-    "skip refuse decline =instead",
+    "refuse decline ",
     "every": "all any every each whole entire full complete everything anything whatever whichever exact",
     "this": "=this =it =that =these =those =its =their =them",
     # Dropping what was said before.
     "cancel_strong": "ignore disregard forget neglect abandon override overrule supersede circumvent bypass evade "
-    "unlearn outrank trump no_attention no_heed no_notice disobey defy set_aside put_aside lay_aside leave_aside "
+    "unlearn outrank trump take_the_place take_their_place no_attention no_heed no_notice disobey defy set_aside put_aside lay_aside leave_aside "
     "violate countermand sidestep take_precedence precedence priority prevail",
     "cancel_loose": "overlook discard drop ditch scrap erase wipe reset purge replace displace supplant overwrite disable deactivate "
     "turn_off switch_off turn_them_off turn_it_off shut_off suspend revoke rescind repeal waive lift void nullify invalidate "
@@ -34,20 +34,18 @@ CONCEPTS: dict[str, str] = {
     "inactive "
     "expire stale moot irrelevant withdraw retire lapse remove delete skip neutralize unlock end pause stop over "
     "untrue wrong invalid in_place_of instead_of rather_than ranks_above rank_above come_before above_all "
-    "substitute take_the_place take_their_place terminate unset clear",
+    "substitute =terminate",
     "not_bind": "bind apply count matter valid hold govern limit cover restrict relevant effect force concern active "
     "constrain relevant needed",
-    "obey": "follow obey comply adhere respect honor honour heed observe apply listen stick_to abide conform "
-    "enforce",
-    "orders": "instruction directive guideline guardrail guidance programming =orders command =rules =rule policy "
-    "restriction constraint safeguard training alignment principle limitation boundary ethic mandate brief "
-    "prompt system_message safety precaution =limits prohibition safety_filter content_filter moderation "
-    "safety_measure protocol conditioning persona filter control =configuration setup preamble request wish",
-    "orders_core": "instruction directive guideline guardrail =rules prompt =orders programming restriction "
-    "constraint policy safeguard guidance command principle",
+    "obey": "follow obey comply adhere respect honor honour heed observe apply listen stick_to abide conform enforce",
+    "orders": "instruction =directive =directives =guideline =guidelines guardrail guidance =programming =orders command =rules =rule policy "
+    "restriction constraint =safeguard =safeguards =training =alignment principle limitation boundary ethic mandate "
+    "prompt system_message safety precaution =limits prohibition safety_filter content_filter =moderation "
+    "safety_measure protocol =conditioning persona filter control =configuration setup preamble request wish",
+    "orders_core": "instruction =directive =directives =guideline =guidelines guardrail =rules prompt =orders =programming restriction "
+    "constraint policy =safeguard =safeguards guidance command principle",
     "earlier": "previous previously prior preceding earlier above foregoing former initial original existing past "
-    "hitherto so_far until_now up_to_now before usual normal ordinary standard current old system developer other "
-    "safety ethical moral",
+    "hitherto so_far until_now up_to_now before usual normal ordinary standard old other",
     "told": "you_were_told you_were_given you_have_been_told you_have_been_given you_were_instructed you_received "
     "you_have_received told_you gave_you given_to_you you_learned you_know you_were_taught instructed_you "
     "asked_you you_were_asked you_have_been_instructed has_said have_said asked_of_you said_before "
@@ -76,7 +74,7 @@ CONCEPTS: dict[str, str] = {
     "internal_guideline internal_configuration hidden_rules secret_rules secret_guideline hidden_guideline "
     "opening_instruction startup_prompt initial_message system_text internal_rules private_instruction "
     "system_directive hidden_context initial_configuration",
-    "prompt_words": "prompt instruction directive guideline =rules guidance orders preamble brief",
+    "prompt_words": "prompt instruction =directive =directives =guideline =guidelines =rules guidance orders preamble brief",
     "set_for_you": "you_were_given you_received given_to_you you_have_been_given placed_in_your you_were_told told_to_you "
     "you_operate you_run you_follow you_work your_context configured_by your_operator your_developer "
     "you_were_configured you_were_started start_up startup shape_your govern_your your_behavior your_behaviour "
@@ -93,32 +91,40 @@ CONCEPTS: dict[str, str] = {
     "hard_secret": "private_key ssh_key seed_phrase recovery_phrase mnemonic_phrase wallet_key dot_ssh id_rsa id_ed25519 "
     "id_ecdsa dot_aws dot_env dot_netrc dot_npmrc dot_pypirc dot_kube dot_gnupg dot_docker dot_cursor dot_git_credentials "
     "dot_bash_history dot_zsh_history /_etc_/_passwd /_etc_/_shadow keychain login_data mcp_dot_json wallet_dot_dat "
-    "claude_desktop_config kubeconfig environment_variable env_var env_variable =environ process_dot_env "
+    "claude_desktop_config environment_variable env_var env_variable =environ process_dot_env "
     "conversation_history chat_history message_history browsing_history browser_history chat_log conversation_so_far "
     "entire_conversation whole_conversation full_conversation complete_conversation conversation_transcript chat_transcript "
     "full_transcript shell_history command_history passport_number credit_card card_number social_security "
     "bank_detail recovery_code backup_code session_cookie browser_cookie cookie_jar saved_password stored_password "
     "password_manager openai_api_key anthropic_api_key aws_secret aws_access_key github_token secret_access_key "
-    "gh_token npm_token database_url stored_credentials system_prompt clipboard address_book contact_list one_time_code "
+    "gh_token npm_token database_url stored_credentials system_prompt address_book contact_list one_time_code "
     "home_directory private_message dot_pgpass dot_bashrc dot_config password_store credentials_file signing_key "
     "database_password whole_chat entire_chat full_chat conversation_text whole_history entire_history full_history "
     "master_password private_document",
     "soft_secret": "api_key token credential password passphrase secret cookie session_id login access_key secret_key "
-    "connection_string otp pin_code certificate key personal_data private_data sensitive_data =keys conversation "
+    "connection_string otp pin_code certificate key personal_data private_data sensitive_data =keys =conversation =conversations "
     "confidential_information sensitive_information sensitive_file private_file history transcript",
     "whose": "all any every each whole entire full complete everything found visible stored saved "
     "of_the_user of_the_host of_the_machine of_the_operator host machine workspace repository environment "
     "encounter come_across you_have you_find you_can_find you_see available local currently "
-    "memory disk =their =users other_tools you_know discovered cached browser developer",
+    "memory disk =their =users other_tools you_know discovered cached browser =developer =developers",
     "transfer_strong": "send post upload transmit forward submit deliver relay ship dispatch email mail exfiltrate leak "
     "siphon smuggle beacon publish redirect bcc cc push sync mirror stream transfer convey =sent route curl wget",
     "transfer": "share report copy paste include attach append add embed insert put place pass hand give provide supply "
     "output return write store encode echo pipe expose disclose reveal quote incorporate enclose fill populate record "
     "print set use =hidden hide base64 concatenate smuggle carry repeat summarize list tuck slip type =given",
+    "begin": "begin start open commence initiate kick_off",
+    "guard_kind": "content safety ethical ethic moral usage =moderation =alignment built-in security refusal harm",
+    "ignore_words": "ignore disregard forget neglect abandon bypass circumvent evade unlearn no_attention set_aside",
+    "system_word": "system =developer =developers safety current default",
+    "cancel_it": "turn_them_off turn_it_off switch_them_off leave_them_off set_them_aside put_them_aside shut_them_off "
+    "switch_it_off get_around_it get_around_them work_around_it work_around_them pay_them_no leave_them_aside "
+    "leave_them_behind put_it_aside set_it_aside let_them_go put_those_aside set_those_aside set_that_aside",
+    "report_out": "share report copy attach append hand disclose include reveal",
     "steal": "exfiltrate leak siphon smuggle harvest steal",
     "collect": "read open cat load access fetch get retrieve collect harvest gather grab find locate extract dump look_up "
     "search scan take pull list enumerate copy look_for obtain print pick_up read_file capture",
-    "drop_box": "webhook collector pastebin ngrok attacker third_party our_server our_backend our_endpoint external_server remote_server "
+    "drop_box": "webhook collector pastebin ngrok =attacker third_party our_server our_backend our_endpoint external_server remote_server "
     "remote_host external_endpoint external_service our_api remote_endpoint telegram discord our_team "
     "the_vendor our_service server_of mailbox this_url callback_url the_url",
     "carrier": "this_parameter this_field this_argument this_value first_argument second_argument last_argument sidenote "
@@ -131,12 +137,12 @@ CONCEPTS: dict[str, str] = {
     "everything_said": "=message =messages =mail =mails =emails =answer =answers =response =responses =prompt =prompts =query "
     "=queries =conversation =conversations =question =questions =reply =replies =document =documents =file =files =email "
     "=input =inputs =secrets",
-    "payee": "recipient destination payee account beneficiary wallet_address address phone_number receiver addressee iban number",
+    "payee": "recipient destination payee account beneficiary wallet_address address phone_number =receiver addressee iban number",
     "swap": "change replace swap substitute redirect switch alter overwrite rewrite set",
     # Keeping it from the user.
     "forbid": "do_not never must_not should_not shall_not may_not need_not will_not without avoid refrain_from no_need not_to stop not_have_to nothing_to =nobody under_no_circumstance not_necessary no_reason_to neither",
     "let_know": "tell mention =inform =informing =informed notify reveal disclose alert warn let_know acknowledge announce admit show display bring_up "
-    "bring_this_up discuss talk_about report log confirm ask advise surface speak refer explain say share apprise "
+    "bring_this_up discuss talk_about report log confirm ask advise surface speak refer explain say apprise "
     "point_out draw_attention describe list expose raise note comment prompt present let indicate hint consult",
     "subject": "=this =it =that =these =those =step =call =action =what =anything =anyone =anybody",
     "secrecy_word": "unaware in_the_dark oblivious none_the_wiser stay_silent remain_silent keep_silent keep_quiet stay_quiet between_us "
@@ -148,7 +154,7 @@ CONCEPTS: dict[str, str] = {
     "secret_state": "secret hidden confidential invisible private quiet concealed",
     "perceive": "know see aware notice find_out realize realise learn told informed notified suspect discover spot "
     "understand shown hear knowledge knowing seeing noticing consent asking permission approval awareness "
-    "alerted warned read detect",
+    "alerted warned",
     "sly": "silently covertly quietly stealthily discreetly =secretly surreptitiously invisibly clandestinely unobtrusively "
     "in_secret in_the_background",
     "act": "read send collect upload call run execute forward copy include add append access invoke attach transmit change replace "
@@ -168,6 +174,7 @@ CONCEPTS: dict[str, str] = {
     "every_reply each_reply any_user every_user any_message answer_the_user respond_to reply_to =respond =reply built-in "
     "built_in native_tool alternative_tool similar_tool remaining_server different_tool each_message existing_tool "
     "processing_any handling_any you_do_anything",
+    "other_tools": "any_other_tool all_other_tool every_other_tool other_tool another_tool competing other_server built-in_tool built_in_tool native_tool alternative_tool similar_tool remaining_server remaining_tool different_tool existing_tool rest_of_the_tool rival default_tool other_search any_other",
     "each_turn": "every_message each_message every_turn each_turn every_conversation each_conversation every_request each_request "
     "every_session every_prompt each_prompt every_response each_response every_answer each_answer every_reply "
     "every_interaction each_interaction every_question each_question every_query any_question any_request any_topic every_task "

@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 
 from harness.analyzers.base import Rule
-from harness.analyzers.definitions.check import Hit, Match, Phrase, match_phrases
+from harness.analyzers.definitions.check import Hit, Match, Phrase, match_frames, match_phrases, strongest
+from harness.analyzers.definitions.frame_rules import FIRST, JAILBREAK, SECRECY
+from harness.analyzers.definitions.frame_rules import FRAMES as ALL_FRAMES
 from harness.analyzers.definitions.phrases import compile_phrase
 from harness.analyzers.definitions.view import ItemView, RegistryView
 from harness.analyzers.definitions.vocabulary import VOCABULARY
 from harness.analyzers.evidence import EVIDENCE_CHARS, render_safe
 from harness.model.finding import Position, Signal, Threat, Tier
 
-SECRECY = "secrecy"
-FIRST = "call-first"
 BEFORE = "before-using"
-JAILBREAK = "jailbreak"
 TAG = "hidden-tag"
 
 _ROWS: tuple[tuple[str, float, str], ...] = (
@@ -75,6 +74,7 @@ PHRASES: tuple[Phrase, ...] = (
     ),
     Phrase(SECRECY, _SECRETLY, 0.6, stemmed=False),
 )
+FRAMES = tuple(frame for frame in ALL_FRAMES if frame.family in (SECRECY, FIRST, JAILBREAK))
 
 _TAG = re.compile(
     r"(?<!\w)<\s{0,4}/?\s{0,4}(?:important|system|secret|hidden|critical|admin|override|mandatory|invisible|"
@@ -101,7 +101,7 @@ class DirectiveImperative:
 
     def inspect(self, item: ItemView, registry: RegistryView) -> tuple[Hit, ...]:
         """Match every text of the item; the tags are looked for in the raw text."""
-        hits = [self._hit(match) for match in match_phrases(item, PHRASES)]
+        hits = [self._hit(match) for match in strongest(match_phrases(item, PHRASES), match_frames(item, FRAMES))]
         tag = self._tag(item)
         if tag is not None:
             hits.append(tag)
@@ -134,7 +134,7 @@ class DirectiveImperative:
             tier=Tier.SOFT,
             position=match.position,
             confidence=match.confidence,
-            evidence=render_safe(f"{match.phrase.family}: {match.excerpt}", EVIDENCE_CHARS),
+            evidence=render_safe(f"{match.family}: {match.excerpt}", EVIDENCE_CHARS),
         )
-        fact = f"{self.rule.id}:{match.phrase.family}:{match.words}"
+        fact = f"{self.rule.id}:{match.family}:{match.words}"
         return Hit(signal, fact, Threat.PROMPT_INJECTION, match.path)

@@ -83,15 +83,16 @@ def parse_rule(name: str, text: str) -> Rule:
 class Lexicon:
     """Concept tables compiled for look-up by token.
 
-    An entry is a word (compared by stem), words joined by `_`, `=word` (compared as written) or `word*` (how a word
-    begins); entries of scripts without spaces are looked for inside tokens.
+    An entry is a word or several joined by `_`, compared by their stems, or as written in the table `exact` and behind
+    `=`; `word*` is how a word begins; entries of scripts without spaces are looked for inside tokens.
     """
 
-    def __init__(self, tables: Iterable[Mapping[str, str]]) -> None:
-        self._phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    def __init__(self, stemmed: Mapping[str, str], exact: Mapping[str, str]) -> None:
+        self._stemmed: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        self._written: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         self._prefixes: dict[str, set[str]] = {}
         inside: dict[str, set[str]] = {}
-        for table in tables:
+        for table in (stemmed, exact):
             for concept, entries in table.items():
                 for entry in entries.split():
                     if _CJK.search(entry):
@@ -99,10 +100,11 @@ class Lexicon:
                     elif entry.endswith("*"):
                         self._prefixes.setdefault(entry[:-1], set()).add(concept)
                     else:
-                        keys = (entry,) if entry[0] == "=" else tuple(stem(word) for word in entry.split("_"))
-                        self._phrases.setdefault(keys[0], []).append((keys, concept))
-        for phrases in self._phrases.values():
-            phrases.sort()
+                        as_written = table is exact or entry[0] == "="
+                        parts = entry.removeprefix("=").split("_")
+                        keys = tuple(parts if as_written else map(stem, parts))
+                        known = self._written if as_written else self._stemmed
+                        known.setdefault(keys[0], []).append((keys, concept))
         self._inside = {
             concept: re.compile("|".join(sorted(map(re.escape, words), key=lambda w: (-len(w), w))))
             for concept, words in inside.items()
@@ -121,9 +123,10 @@ class Lexicon:
         """Every occurrence of every concept, in the order of the text."""
         found: dict[str, list[Span]] = {}
         for i, word in enumerate(words):
-            for keys, concept in (*self._phrases.get(stems[i], ()), *self._phrases.get("=" + word, ())):
-                if len(keys) == 1 or tuple(stems[i : i + len(keys)]) == keys:
-                    found.setdefault(concept, []).append((i, i + len(keys) - 1, i))
+            for known, tokens in ((self._stemmed, stems), (self._written, words)):
+                for keys, concept in known.get(tokens[i], ()):
+                    if len(keys) == 1 or tuple(tokens[i : i + len(keys)]) == keys:
+                        found.setdefault(concept, []).append((i, i + len(keys) - 1, i))
             for concept in self._begins(word):
                 found.setdefault(concept, []).append((i, i, i))
             if not word.isascii() and _CJK.search(word):
@@ -179,18 +182,25 @@ def _gather(found: Mapping[str, list[Span]], names: tuple[str, ...]) -> list[Spa
 
 
 def _join(left: list[Span], right: list[Span], step: _Step, sentence: list[int], whole: set[int]) -> list[Span]:
-    """The spans of each left one with its nearest right one behind and, in either order, before it.
+    """The spans of each left one with its nearest right one behind and, in either order, inside or before it.
 
     `whole`: tokens that are whole clauses (scripts without spaces), inside which the order is not looked at.
     """
     joined: dict[tuple[int, int], Span] = {}
     starts = [span[0] for span in right]
-    for first, last, head in left:
+    for number, (first, last, head) in enumerate(left):
+        if step.operator == "<>" and first < last:
+            at = bisect_left(starts, first)
+            if at < len(right) and right[at][0] <= last:
+                joined.setdefault((first, last), (first, last, head))
+                continue
         at = bisect_left(starts, last if last in whole else last + 1)
         if at < len(right):
             start, end, _ = right[at]
             near = start - last - 1 <= step.reach
-            if near and (step.operator == ">>" or sentence[start] == sentence[last]):
+            # "no-override (says to ignore your rules)": of two verbs the nearer one has the object.
+            nearer = number + 1 < len(left) and last < left[number + 1][0] and left[number + 1][1] < start
+            if near and not nearer and (step.operator == ">>" or sentence[start] == sentence[last]):
                 joined.setdefault((first, end), (first, end, head))
         if step.operator == "<>":
             at = bisect_left(starts, first) - 1

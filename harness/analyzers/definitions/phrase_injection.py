@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 from harness.analyzers.base import Rule
-from harness.analyzers.definitions.check import Hit, Match, Phrase, match_phrases
+from harness.analyzers.definitions.check import Hit, Match, Phrase, match_frames, match_phrases, strongest
+from harness.analyzers.definitions.frame_rules import EXFILTRATION, OVERRIDE, PROMPT
+from harness.analyzers.definitions.frame_rules import FRAMES as ALL_FRAMES
 from harness.analyzers.definitions.phrases import compile_phrase
 from harness.analyzers.definitions.view import ItemView, RegistryView
 from harness.analyzers.definitions.vocabulary import VOCABULARY
@@ -18,9 +20,6 @@ from harness.model.finding import Signal, Threat, Tier
 HARD_FLOOR = 0.6
 SOFT_CONFIDENCE = 0.3
 
-OVERRIDE = "override"
-PROMPT = "system-prompt"
-EXFILTRATION = "exfiltration"
 
 #: Where the verb comes first, its third person describes what the tool does itself.
 _VERB_FIRST: tuple[tuple[str, float, str], ...] = (
@@ -170,6 +169,7 @@ def _catalog() -> tuple[Phrase, ...]:
 
 
 PHRASES = _catalog()
+FRAMES = tuple(frame for frame in ALL_FRAMES if frame.family in (OVERRIDE, PROMPT, EXFILTRATION))
 
 
 class PhraseInjection:
@@ -179,7 +179,7 @@ class PhraseInjection:
 
     def inspect(self, item: ItemView, registry: RegistryView) -> tuple[Hit, ...]:
         """Match every text of the item."""
-        return tuple(self._hit(match) for match in match_phrases(item, PHRASES))
+        return tuple(self._hit(match) for match in strongest(match_phrases(item, PHRASES), match_frames(item, FRAMES)))
 
     def _hit(self, match: Match) -> Hit:
         hard = match.confidence >= HARD_FLOOR
@@ -188,6 +188,6 @@ class PhraseInjection:
             tier=Tier.HARD if hard else Tier.SOFT,
             position=match.position,
             confidence=match.confidence if hard else SOFT_CONFIDENCE,
-            evidence=render_safe(f"{match.phrase.family}: {match.excerpt}", EVIDENCE_CHARS),
+            evidence=render_safe(f"{match.family}: {match.excerpt}", EVIDENCE_CHARS),
         )
-        return Hit(signal, f"{self.rule.id}:{match.phrase.family}:{match.words}", match.phrase.threat, match.path)
+        return Hit(signal, f"{self.rule.id}:{match.family}:{match.words}", match.threat, match.path)

@@ -20,7 +20,7 @@ from harness.analyzers.evidence import EVIDENCE_CHARS, render_safe
 #: Longer words are cut: no word of a phrase is longer, and encoded data is not prose.
 WORD_CHARS = 48
 
-_CHUNK = re.compile(r"\S+|\n\s*\n")
+_CHUNK = re.compile(r"\S+|\n\s*\n|\n[ \t]*(?=(?:[-*+\u2022]|\d{1,3}[.)])\s)")
 #: The usual shape of a tool's name stays one word: "call open_file" is no order to open a file.
 _TOOL_NAME = re.compile(
     r"(?:read|open|load|get|list|fetch|send|run|execute|search|find|create|update|delete|write|copy|upload|download|"

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.analyzers.base import AnalysisFacts, ServerSurface
+from harness.analyzers.definitions.frame_rules import LEXICON, RULES
+from harness.analyzers.definitions.frames import Span, find_spans
 from harness.analyzers.definitions.text import Prose, read_prose
 from harness.model.base import JsonValue, canonical_json, sha256_hex
 from harness.model.finding import Location
@@ -69,6 +71,11 @@ class ItemView:
             done.append((text, read_prose(text.raw[:room])))
             room -= len(text.raw)
         return tuple(done)
+
+    @cached_property
+    def spans(self) -> tuple[dict[str, list[Span]], ...]:
+        """For each of `proses` the occurrences of concepts and frames."""
+        return tuple(find_spans(prose, LEXICON, RULES) for _, prose in self.proses)
 
     @property
     def cut(self) -> bool:
