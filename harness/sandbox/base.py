@@ -6,7 +6,7 @@ Every implementation passes the conformance suite in tests/contract. A command t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
@@ -14,7 +14,7 @@ import anyio.abc
 
 from harness.model.base import Record
 from harness.model.options import Limits
-from harness.model.recording import ImageFact
+from harness.model.recording import Event, ImageFact, RecorderEndEvent
 from harness.model.target import ImageConfig, InstallPlan
 
 #: Where things lie inside a target's container.
@@ -57,7 +57,8 @@ class LaunchSpec(Record):
 
     `seed` maps paths below HOME to file contents, unpacked by the gate before the process starts; those in
     `executables` may be run, and `links` maps paths to what symbolic links there point to. With `foreign`, that image
-    is started instead of the sandbox image `image`, and `volume` holds the gate.
+    is started instead of the sandbox image `image`, and `volume` holds the gate. With `record`, a recorder sees every
+    system call from the first on; its events carry `session`, and times in nanoseconds since `epoch` (CLOCK_MONOTONIC).
     """
 
     image: str
@@ -72,6 +73,9 @@ class LaunchSpec(Record):
     limits: Limits = Limits()
     runtime: str | None = None
     deadline_seconds: float = 300.0
+    record: bool = False
+    session: str = "main"
+    epoch: int = 0
 
 
 class ExitReport(Record):
@@ -82,6 +86,18 @@ class ExitReport(Record):
     oom_killed: bool
     ended_by: Literal["target", "harness", "deadline", "engine"]
     memory_peak_bytes: int | None = None
+
+
+class KernelRecording(Protocol):
+    """The record of a process's system calls, while it is made."""
+
+    def batches(self) -> AsyncIterator[list[Event]]:
+        """The kernel events in order, some at a time. Must be read, by one reader, for the recording to go on."""
+        ...
+
+    async def stop(self) -> RecorderEndEvent:
+        """End the recording; what it says of itself. Never raises. `batches` must be read meanwhile, and ends then."""
+        ...
 
 
 class SandboxedProcess(Protocol):
@@ -98,6 +114,11 @@ class SandboxedProcess(Protocol):
 
     @property
     def image(self) -> ImageFact: ...
+
+    @property
+    def recording(self) -> KernelRecording | None:
+        """The record of what it does; None when the launch did not ask for one."""
+        ...
 
     async def mark(self, phase: str, nonce: str) -> None:
         """Have the warden make the phase mark inside the target's pid namespace."""
@@ -128,5 +149,8 @@ class Sandbox(Protocol):
         ...
 
     def launch(self, spec: LaunchSpec) -> AbstractAsyncContextManager[SandboxedProcess]:
-        """Create gate and warden, open the gate, yield the running process; nothing is left at exit."""
+        """Create gate, warden and recorder, open the gate, yield the running process; nothing is left at exit.
+
+        Raises `RecorderUnavailable` (an `EngineError`) for a launch that asks for a record where none can be made.
+        """
         ...

@@ -1,4 +1,4 @@
-"""The sandbox on Docker: implements `harness.sandbox.base.Sandbox` with one warden and one target a launch."""
+"""The sandbox on Docker: implements `harness.sandbox.base.Sandbox`. A launch: warden, target, recorder if wished."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ from harness.sandbox.hardening import (
     LABEL_RUN,
     VolumeMount,
     gated_config,
+    recorder_config,
     warden_config,
 )
 from harness.sandbox.installer import Workshop, install, install_limits, use_volume
 from harness.sandbox.lease import Lease, StateDirectory, hold_lease
-from harness.sandbox.process import DockerProcess
 from harness.sandbox.reaper import reap
+from harness.sandbox.recorder import RECORDER_IMAGE, RING_KIB, start_recorder
+from harness.sandbox.recorder_process import RECORDER_GRACE_SECONDS, RecordedProcess
 from harness.sandbox.seccomp import profile_json
 from harness.sandbox.volumes import HeldVolumes
 from harness.sandbox.warden import create_warden, whole_seconds
@@ -87,8 +89,21 @@ class DockerSandbox:
             labels=shop.labels("warden"),
             seccomp=shop.seccomp,
         )
+        listen = None
+        if spec.record:
+            listen = recorder_config(
+                image=(await self._image(RECORDER_IMAGE)).id,
+                deadline_seconds=whole_seconds(spec.deadline_seconds + RECORDER_GRACE_SECONDS),
+                ring_kib=RING_KIB,
+                labels=shop.labels("recorder"),
+            )
         async with doomed(engine) as collected, background() as tasks:
             began = time.monotonic()
+            recorder = None
+            if listen is not None:
+                recorder = start_recorder(
+                    engine, tasks, collected, shop.name("recorder"), listen, session=spec.session, epoch=spec.epoch
+                )
             warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
             path = await engine.image_path(image.id)
             place = APP if foreign is None else GATE_FOLDER
@@ -109,9 +124,16 @@ class DockerSandbox:
                 config = foreign_config(config, foreign, spec.limits.tmpfs_bytes)
             held_stderr = spec.limits.stderr_bytes
             async with gated(engine, tasks, collected, warden, shop.name("target"), config, held_stderr) as container:
-                process = DockerProcess(engine, container, warden, image, began=began, deadline=spec.deadline_seconds)
+                process = RecordedProcess(
+                    engine, container, warden, image, recorder, began=began, deadline=spec.deadline_seconds
+                )
+                nonce = shop.nonce()
+                if recorder is not None:  # before the seed: what is planted is known by it
+                    await recorder.ready()
+                    await recorder.record(await warden.ready())
+                    recorder.expect(nonce)
                 await container.seed(seed)
-                await container.open_gate(shop.nonce())
+                await container.open_gate(nonce)
                 process.watch(tasks)
                 try:
                     yield process

@@ -154,6 +154,11 @@ class Recorder:
                 await self._listen(streams)
         except HarnessError as error:
             self._error = error if isinstance(error, EngineError) else EngineError(error.message, remedy=error.remedy)
+            if not self._armed.is_set():
+                self._in.close()  # it never worked: there is nothing to read
+        except anyio.get_cancelled_exc_class():
+            self._in.close()  # the launch is given up: nobody will read
+            raise
         finally:
             if self._streams is not None:
                 self._streams.close()

@@ -1,0 +1,114 @@
+"""A launch with a recorder, as the pipeline makes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from harness.model.errors import EngineError
+from harness.model.recording import Event, ImageFact, MarkEvent, Origin, ProcessEvent, SyscallEvent
+from harness.sandbox import docker
+from harness.sandbox.base import LaunchSpec
+from harness.sandbox.docker import DockerSandbox, docker_sandbox
+from harness.sandbox.engine import Engine
+from harness.sandbox.images import ensure_image
+from harness.sandbox.lease import StateDirectory
+from harness.sandbox.recorder import RecorderUnavailable
+
+pytestmark = [pytest.mark.anyio, pytest.mark.docker]
+
+READS = "cat .ssh/id_ed25519; read line; cat /etc/passwd; echo done"
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[DockerSandbox]:
+    async with Engine() as engine:
+
+        async def images(name: str) -> ImageFact:
+            return await ensure_image(engine, name, lambda _: None)
+
+        async with docker_sandbox(engine, "recorded", images, state=StateDirectory(tmp_path)) as sandbox:
+            yield sandbox
+
+
+def spec(**fields: object) -> LaunchSpec:
+    fields = {"image": "base", "volume": None, "argv": ("sh", "-c", READS), "workdir": "/home/user", **fields}
+    return LaunchSpec.model_validate({"seed": {".ssh/id_ed25519": b"not a key\n"}, **fields})
+
+
+async def test_a_launch_is_recorded_from_its_first_exec_to_its_end(sandbox: DockerSandbox) -> None:
+    events: list[Event] = []
+    began = time.monotonic_ns()
+    async with sandbox.launch(spec(record=True, session="second", epoch=began)) as process:
+        recording = process.recording
+        assert recording is not None
+
+        async def read() -> None:
+            async for batch in recording.batches():
+                events.extend(batch)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            with anyio.fail_after(60):
+                assert await process.stdout.receive() == b"not a key\n"
+                await process.mark("call:read:77", "n1")
+                await process.stdin.send(b"\n")
+                said = b""
+                while not said.endswith(b"done\n"):
+                    said += await process.stdout.receive()
+                report = await process.stop(5)
+                await process.mark("stop", "n2")
+                end = await recording.stop()
+    assert report.code == 0
+    assert end.complete, end
+    assert end.session == "second" and end.marks_seen == 3
+    assert [(mark.phase, mark.by) for mark in events if isinstance(mark, MarkEvent)] == [
+        ("start", Origin.GATE),
+        ("call:read:77", Origin.WARDEN),
+        ("stop", Origin.WARDEN),
+    ]
+    ours = [event for event in events if getattr(event, "by", None) is Origin.TARGET]
+    assert {event.session for event in ours} == {"second"}
+    execs = [event for event in ours if isinstance(event, ProcessEvent) and event.what == "exec"]
+    assert [event.argv[0] for event in execs] == ["sh", "cat", "cat"]
+    read_files = {event.path: event for event in ours if isinstance(event, SyscallEvent) and event.call == "openat"}
+    assert read_files["/home/user/.ssh/id_ed25519"].decoy
+    assert read_files["/home/user/.ssh/id_ed25519"].phase == "start"
+    assert not read_files["/etc/passwd"].decoy
+    assert read_files["/etc/passwd"].phase == "call:read:77"
+    assert all(0 < event.t < time.monotonic_ns() - began for event in ours)
+
+
+async def test_a_launch_without_a_record_has_none(sandbox: DockerSandbox) -> None:
+    async with sandbox.launch(spec()) as process:
+        assert process.recording is None
+        await process.stop(0.1)
+
+
+async def test_a_record_that_cant_be_made_is_told(sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = docker.recorder_config
+
+    def without_capability(**options: object) -> dict[str, object]:
+        config = whole(**options)  # type: ignore[arg-type]
+        return {**config, "HostConfig": {**config["HostConfig"], "CapAdd": []}}
+
+    monkeypatch.setattr(docker, "recorder_config", without_capability)
+    with pytest.raises(RecorderUnavailable, match="refuses") as caught:
+        async with sandbox.launch(spec(record=True)):
+            pass
+    assert isinstance(caught.value, EngineError)
+
+
+async def test_a_launch_that_is_cancelled_leaves_no_recorder(sandbox: DockerSandbox) -> None:
+    for seconds in (0.05, 0.2, 0.4):
+        with anyio.move_on_after(seconds):
+            async with sandbox.launch(spec(record=True)):
+                await anyio.sleep_forever()
+    labels = {"label": f"harness.run={'recorded'}"}
+    engine = sandbox._shop.engine
+    left = await engine.ask(engine.api.containers, all=True, filters=labels)
+    assert [container["Names"] for container in left if sandbox.lease.name in container["Names"][0]] == []
