@@ -93,6 +93,7 @@ class DockerProcess:
 
     async def stop(self, grace_seconds: float) -> ExitReport:
         async with self._stop_lock:
+            self._gated.streams.stdout.stop_waiting()  # the engine ends no container whose output is not taken
             if not self._ended.is_set() and self._killed_by is None and await self._is_running():
                 self._killed_by = "harness"
             await self.stdin.aclose()
@@ -178,6 +179,7 @@ class DockerProcess:
 
     async def _kill(self, why: EndedBy) -> None:
         self._killed_by = self._killed_by or why
+        self._gated.streams.stdout.stop_waiting()
         try:
             await kill_container(self._engine, self.container)
         except EngineError as error:

@@ -88,7 +88,7 @@ class HeldStream(anyio.abc.ByteReceiveStream):
             self.dropped += len(data) - len(kept)
             data = kept
         else:
-            while self._held >= self._limit and not self._closed:
+            while self._held >= self._limit and not self._closed and not self._lossy:
                 await self._changed.wait()
         if data and not self._closed:
             self._pieces.append(data)
@@ -101,6 +101,11 @@ class HeldStream(anyio.abc.ByteReceiveStream):
             self._pieces.appendleft(data)
             self._held += len(data)
             self._change()
+
+    def stop_waiting(self) -> None:
+        """Lose what finds no room from now on. What is held already can still be read."""
+        self._lossy = True
+        self._change()
 
     def end(self) -> None:
         """No more bytes will come."""
@@ -161,6 +166,7 @@ class AttachedSocket:
 
     async def receive(self) -> bytes:
         """Return what has come, or b"" at the end. A reset counts as the end: the engine's death shows in `wait`."""
+        await anyio.lowlevel.checkpoint()  # a flood that never lets us wait must not starve the clocks
         try:
             while True:
                 with suppress(BlockingIOError):
