@@ -136,7 +136,26 @@ _UNTRUSTED = re.compile(
 #: Who acts when a verb in the third person orders something after all.
 _SUBJECT = frozenset({"assistant", "model", "agent", "ai", "llm", "following", "must"})
 _NO = frozenset({"not", "never", "without"})
-_BE = frozenset({"is", "are", "be", "been", "being", "was", "were", "has", "have", "get", "gets", "you", "consider"})
+_BE = frozenset(
+    {
+        "is",
+        "are",
+        "be",
+        "been",
+        "being",
+        "was",
+        "were",
+        "has",
+        "have",
+        "get",
+        "gets",
+        "you",
+        "consider",
+        "as",
+        "treat",
+        "by",
+    }
+)
 _OBLIGED = frozenset({"be", "must", "should", "shall", "always"})
 _MOVED = frozenset(
     {"sent", "posted", "uploaded", "transmitted", "forwarded", "submitted", "delivered", "given", "included"}
@@ -171,6 +190,8 @@ def match_frames(item: ItemView, frames: tuple[Frame, ...]) -> tuple[Match, ...]
     best: dict[str, Match] = {}
     for (text, prose), spans in zip(item.proses, item.spans, strict=True):
         for frame in frames:
+            if frame.parameters and ".properties." not in text.path:
+                continue
             for first, last, head in spans.get(frame.concept, ()):
                 known = best.get(frame.family)
                 if known is not None and known.confidence >= frame.confidence:
@@ -201,17 +222,18 @@ def _frame_position(prose: Prose, frame: Frame, first: int, last: int, head: int
         return position
     lead = prose.before(head, 4)
     denied = head > first and not _NO.isdisjoint(lead[-3:])
-    if denied or _tells(prose.word(head), lead) or _UNTRUSTED.match(prose.after(last, 8)):
+    if denied or _tells(prose.word(head), lead, frame.threat) or _UNTRUSTED.match(prose.after(last, 8)):
         return Position.DESCRIPTIVE
     return position
 
 
-def _tells(verb: str, lead: list[str]) -> bool:
+def _tells(verb: str, lead: list[str], threat: Threat) -> bool:
     """Whether a verb in this form, after these words, says what happens instead of ordering it."""
     if verb in _PLAIN_FORMS or not _SUBJECT.isdisjoint(lead):
         return False
-    if verb in ("sent", "given") or verb.endswith("ed"):
-        return _BE.isdisjoint(lead) or (verb in _MOVED and _OBLIGED.isdisjoint(lead))
+    if verb in ("sent", "given", "written", "put") or verb.endswith("ed"):
+        passive = threat is Threat.EXFILTRATION and _OBLIGED.isdisjoint(lead)
+        return verb != "put" and (passive or _BE.isdisjoint(lead))
     return verb.endswith(("s", "tion")) or (bool(lead) and lead[-1] in _ACTORS)
 
 

@@ -31,19 +31,21 @@ _TOP = frozenset(
     "com net org io xyz example test dev site ru cn co me app cc info invalid tk top click link cloud ai sh to".split()
 )
 
+_INTO = frozenset({"as", "in", "into", "inside", "to", "with", "via", "through", "within", "fill", "using"})
+
 
 @dataclass(frozen=True)
 class Frame:
     """A rule whose occurrences are reported: its family, confidence, threat and the derived concept that it looks for.
 
-    `own_act`: a verb in the third person ("Sends …") tells what the tool does and orders nothing.
+    `parameters`: only where the text describes a parameter.
     """
 
     family: str
     concept: str
     confidence: float
     threat: Threat
-    own_act: bool = True
+    parameters: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,11 @@ def _forms(words: list[str], i: int, word: str) -> Iterable[tuple[str, int]]:
         yield "address", i + 3 if i + 3 < len(words) else i + 2
     elif word == "dot" and 0 < i < len(words) - 1 and (words[i + 1] in _TOP or words[i - 1].isdigit()):
         yield "address", i + 1
+    elif word == '"' and words[i + 2 : i + 3] == ['"'] and i and words[i - 1] in _INTO:
+        # A single word in quotes or backticks behind such a preposition is the name of a parameter.
+        yield "carrier", i + 2
+    elif len(word) >= 14 and sum(map(str.isdigit, word)) >= 10 and word.isalnum():
+        yield "number", i
     elif word.isdigit() and len(word) >= 7 or word.startswith("0x") and len(word) > 20:
         yield "number", i
 
