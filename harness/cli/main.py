@@ -21,6 +21,7 @@ from harness.pipeline.places import state_dir
 #: Command name -> module below harness.cli that holds `command`. Imported when used, so that each starts quickly.
 COMMANDS = {
     "run": "run",
+    "scan": "scan",
     "replay": "replay",
     "report": "report",
     "analyzers": "analyzers",
@@ -60,6 +61,7 @@ def cli() -> None:
       harness run pypi:mcp-server-time
       harness run npm:@modelcontextprotocol/server-filesystem --arg={workspace}
       harness run --format json --output result.json ./my-server
+      harness scan saved.tools.json
       harness replay BUNDLE
     """
 

@@ -10,18 +10,24 @@ import resource
 import sys
 from pathlib import Path
 
-from harness.analyzers.base import AnalysisFacts, RecordingInput
+from harness.analyzers.base import AnalysisFacts, AnalysisInput, DeclarationInput, RecordingInput
 from harness.analyzers.engine import run_one
 from harness.model.base import Record
+from harness.model.options import Limits
+from harness.pipeline.declarations import read_declarations
 from harness.pipeline.recorded import BundleRecording
 
 
 class Job(Record):
-    """Which analyzer over which bundle, with which limits (seconds of processor time, bytes of address space)."""
+    """Which analyzer over which bundle, with which limits (seconds of processor time, bytes of address space).
+
+    With `declarations`, `bundle` is a saved tool list instead.
+    """
 
     analyzer: str
     bundle: str
     trust_unsealed: bool
+    declarations: bool = False
     seconds: int
     memory_bytes: int
 
@@ -35,11 +41,16 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (job.memory_bytes, job.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (job.seconds, job.seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.stdout.write(run_one(job.analyzer, _input(job)).model_dump_json())
+    return 0
+
+
+def _input(job: Job) -> AnalysisInput:
+    if job.declarations:
+        return DeclarationInput(servers=read_declarations(Path(job.bundle), Limits()).inputs)
     recording = BundleRecording(Path(job.bundle), trust_unsealed=job.trust_unsealed, verify=False)
     facts = AnalysisFacts(manifest=recording.manifest, surfaces=recording.surfaces, complete=recording.complete)
-    result = run_one(job.analyzer, RecordingInput(facts=facts, events=recording.events()))
-    sys.stdout.write(result.model_dump_json())
-    return 0
+    return RecordingInput(facts=facts, events=recording.events())
 
 
 if __name__ == "__main__":

@@ -58,11 +58,11 @@ class WorkerPool:
             await process.aclose()
         self._ready.clear()
 
-    def executor(self, bundle: Path, *, trust_unsealed: bool) -> _Executor:
-        """An `Executor` over one bundle."""
-        return _Executor(self, bundle.absolute(), trust_unsealed)
+    def executor(self, bundle: Path, *, trust_unsealed: bool, declarations: bool = False) -> _Executor:
+        """An `Executor` over one bundle, or with `declarations` over one saved tool list."""
+        return _Executor(self, bundle.absolute(), trust_unsealed, declarations)
 
-    async def run(self, name: str, bundle: Path, trust_unsealed: bool) -> AnalyzerResult:
+    async def run(self, name: str, bundle: Path, trust_unsealed: bool, declarations: bool = False) -> AnalyzerResult:
         """Run one analyzer. Never raises for what it does: its end becomes a failed result."""
         async with self._places:
             started = anyio.current_time()
@@ -71,6 +71,7 @@ class WorkerPool:
                 analyzer=name,
                 bundle=str(bundle),
                 trust_unsealed=trust_unsealed,
+                declarations=declarations,
                 seconds=max(1, int(self._limits.analyzer_seconds)),
                 memory_bytes=self._limits.analyzer_memory_bytes,
             )
@@ -119,10 +120,11 @@ class WorkerPool:
 class _Executor:
     """Runs analyzers over one bundle, side by side."""
 
-    def __init__(self, pool: WorkerPool, bundle: Path, trust_unsealed: bool) -> None:
+    def __init__(self, pool: WorkerPool, bundle: Path, trust_unsealed: bool, declarations: bool) -> None:
         self._pool = pool
         self._bundle = bundle
         self._trust_unsealed = trust_unsealed
+        self._declarations = declarations
 
     async def __call__(self, names: Sequence[str]) -> Mapping[str, AnalyzerResult]:
         results: dict[str, AnalyzerResult] = {}
@@ -132,7 +134,7 @@ class _Executor:
             if name in unavailable:  # says so without a child
                 results[name] = run_one(name, DeclarationInput(servers=()))
             else:
-                results[name] = await self._pool.run(name, self._bundle, self._trust_unsealed)
+                results[name] = await self._pool.run(name, self._bundle, self._trust_unsealed, self._declarations)
 
         async with anyio.create_task_group() as tasks:
             for name in names:
