@@ -74,7 +74,7 @@ class Observation(Record):
 
     The rest tells what an attempt showed, each text bounded by the driver: `stderr` (head and tail), `output` (lines
     on stdout that were no messages), `refusal` (the error that answered the handshake), `silent` (alive, and no
-    answer came), `tools` (number declared), how it ended. `variables`: what READ_SOURCE found.
+    answer came), `tools` (number declared), `failed_lists` (lists that ended with an error), how it ended. `variables`: what READ_SOURCE found.
     """
 
     number: int
@@ -85,6 +85,7 @@ class Observation(Record):
     refusal: str = ""
     silent: bool = False
     tools: int | None = None
+    failed_lists: int = 0
     exit_code: int | None = None
     exit_signal: int | None = None
     variables: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ import anyio.abc
 from harness.model.options import RunOptions
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.recording import NoteEvent, ObstacleEvent, Phase
-from harness.model.surface import ItemKind, Surface
+from harness.model.surface import ItemKind, ListEnd, Surface
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.progress import Progress
@@ -143,7 +143,8 @@ class Driver:
         if self._stock is not None:
             self._stock.decide(look.era if look is not None else None)
         tools = len(look.of(ItemKind.TOOL)) if look is not None and answered else None
-        return Observation(number=action.number, usable=answered, tools=tools)
+        failed = sum(outcome.end is ListEnd.ERROR for outcome in look.lists) if look is not None and answered else 0
+        return Observation(number=action.number, usable=answered, tools=tools, failed_lists=failed)
 
     async def _observe(self, session: Session, deadline: float, seconds: float) -> Surface | None:
         """Look at the server until it is seen, gives up, or says that it speaks elsewhere (None)."""

@@ -8,8 +8,11 @@ from harness.probing.starting import variables
 from harness.probing.starting.case import Case, Proposal
 
 
-def propose(case: Case) -> Iterator[Proposal]:
-    """Every variable in its output that it does not have, else those that its source reads."""
-    names = variables.named(case.lines)
-    yield from variables.plant(case, names, "named in its output")
+def named(case: Case) -> Iterator[Proposal]:
+    """Every variable in its output that it does not have."""
+    yield from variables.plant(case, variables.named(case.lines), "named in its output")
+
+
+def read(case: Case) -> Iterator[Proposal]:
+    """Variables that its source reads."""
     yield from variables.from_source(case)

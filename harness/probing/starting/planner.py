@@ -40,7 +40,9 @@ REMEDIES: tuple[_Remedy, ...] = (
 )
 #: For one that lives and says nothing.
 FOR_SILENCE: tuple[_Remedy, ...] = (transport.propose, variables.propose, files.propose)
-_FOR_TOOLS: tuple[_Remedy, ...] = (credentials.propose,)
+#: For one that started, and lists no tools, or answers a list with an error.
+FOR_TOOLS: tuple[_Remedy, ...] = (credentials.named, credentials.read)
+FOR_LISTS: tuple[_Remedy, ...] = (credentials.named, files.propose)
 
 
 class StartPlanner:
@@ -82,7 +84,7 @@ class StartPlanner:
                     yield self._action(ActionKind.READ_SOURCE)
                     self._learn(self._seen.variables if self._seen else ())
                 proposal = self._propose()
-                if proposal is None and self._variables is None and self._facts.readable and self._cases:
+                if proposal is None and self._variables is None and self._facts.readable and self._source_may_tell():
                     yield self._action(ActionKind.READ_SOURCE)
                     self._learn(self._seen.variables if self._seen else ())
                     proposal = self._propose()
@@ -112,21 +114,23 @@ class StartPlanner:
         ended = self._seen
         if looked is None or ended is None:
             return
-        seen = ended.model_copy(update={"usable": answered, "tools": looked.tools, "refusal": ended.refusal})
+        seen = ended.model_copy(update={"usable": answered, "tools": looked.tools, "failed_lists": looked.failed_lists})
         self._result = seen
         if answered:
             self._answered = adjustment, self._attempt
         case = case_of(self._facts, adjustment, seen, self._material, self._variables or ())
         if not self._current.guess or self._telling is None:
             self._telling = case
-        if answered and seen.tools:
+        if _complete(seen):
             return
-        for_tools = answered and seen.exit_code is None and seen.exit_signal is None
+        lives = answered and seen.exit_code is None and seen.exit_signal is None
         self._for_tools += answered
         if self._current.guess and self._cases and _same(case, self._cases[-1][0]):
             return  # the guess changed nothing: what was seen before counts on
         remedies = FOR_SILENCE if seen.silent else REMEDIES
-        self._cases.append((case, _FOR_TOOLS if for_tools else remedies))
+        if lives:
+            remedies = FOR_LISTS if seen.tools else FOR_TOOLS
+        self._cases.append((case, remedies))
 
     _result: Observation | None = None
 
@@ -144,7 +148,7 @@ class StartPlanner:
         """True when another attempt may be made."""
         if self._attempt >= MAX_ATTEMPTS or not self._cases:
             return False
-        if self._result is not None and self._result.usable and self._result.tools:
+        if self._result is not None and _complete(self._result):
             return False
         return self._for_tools <= MAX_FOR_TOOLS
 
@@ -153,6 +157,10 @@ class StartPlanner:
         if self._variables is not None or not self._facts.readable:
             return False
         return variables.incomplete(self._cases[-1][0])
+
+    def _source_may_tell(self) -> bool:
+        """True when a remedy for the newest case works with what the source reads."""
+        return not {variables.from_source, credentials.read}.isdisjoint(self._cases[-1][1])
 
     def _learn(self, names: tuple[str, ...]) -> None:
         self._variables = names
@@ -169,7 +177,7 @@ class StartPlanner:
         """
         for case, remedies in reversed(self._cases):
             newest = case is self._cases[-1][0]
-            if not newest and self._cases[-1][1] is _FOR_TOOLS:
+            if not newest and self._cases[-1][1] in (FOR_TOOLS, FOR_LISTS):
                 break
             for remedy in remedies:
                 for proposal in remedy(case):
@@ -208,6 +216,11 @@ class StartPlanner:
     def _action(self, kind: ActionKind, **details: object) -> Action:
         self._number += 1
         return Action.model_validate({"number": self._number, "kind": kind, **details})
+
+
+def _complete(seen: Observation) -> bool:
+    """True when nothing is left to try for."""
+    return bool(seen.usable and seen.tools and not seen.failed_lists)
 
 
 def _same(case: Case, other: Case) -> bool:

@@ -64,9 +64,9 @@ def propose(case: Case) -> Iterator[Proposal]:
     needed = _leading(named(line for line in strong if not _OPTIONAL.search(line)))
     for names in (needed, _leading(named(strong)), _leading(named(complaints(case.lines)))):
         yield from plant(case, names, "named in its output")
-    for pattern, names in _CLOUDS:
+    for pattern, read in _CLOUDS:
         if pattern.search(case.text):
-            yield from plant(case, names, "that the cloud's library reads")
+            yield from plant(case, read, "that the cloud's library reads")
     yield from plant(case, _fields(case), "named in its output")
     yield from _reshape(case)
     yield from plant(case, needed[:1], "named first in its output")  # more of them may contradict each other

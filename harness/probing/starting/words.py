@@ -37,7 +37,7 @@ def ending(case: Case) -> str:
     elif seen.exit_code is not None:
         how = f"ended with exit code {seen.exit_code}"
     elif seen.usable:
-        how = "listed no tools"
+        how = "answered a list with an error" if seen.tools else "listed no tools"
     else:
         how = "gave no answer"
     last = last_words(case)

@@ -24,6 +24,7 @@ class Shown:
     silent: bool = False
     tools: int | None = None
     refusal: str = ""
+    failed_lists: int = 0
 
 
 #: A server: what it shows when it is started with this adjustment.
@@ -86,7 +87,7 @@ def talk(
             shown = server(action.adjustment)
         elif action.kind is ActionKind.DISCOVER:
             usable = shown.tools is not None
-            extra = {"tools": shown.tools}
+            extra = {"tools": shown.tools, "failed_lists": shown.failed_lists}
         elif action.kind is ActionKind.STOP:
             usable = False
             extra = {

@@ -319,6 +319,18 @@ def test_zero_tools_get_one_more_try_with_credentials() -> None:
     assert found.kinds.count("stock-client") == 2 and "ACME_API_KEY" in found.notes
 
 
+def test_a_list_that_ends_with_an_error_gets_one_more_try() -> None:
+    text = "2026-11-30 19:21:10,691 - ERROR - Missing required database configuration: MYSQL_USER is required\n"
+    found = talk(
+        lambda adjustment: Shown(
+            text, code=None, tools=3, failed_lists=0 if "MYSQL_USER" in adjustment.environment else 1
+        )
+    )
+    assert len(found.attempts) == 2 and "answered a list with an error" in found.notes
+    plain = talk(lambda adjustment: Shown("oops\n", code=None, tools=3, failed_lists=1), source=("A_KEY",))
+    assert len(plain.attempts) == 1
+
+
 def test_zero_tools_that_stay_zero_end_soon() -> None:
     found = talk(lambda adjustment: Shown("API_KEY_ONE missing\n", code=None, tools=0), source=("B_TOKEN",))
     assert len(found.attempts) <= 3
