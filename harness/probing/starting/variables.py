@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.probing.starting.case import Case, Proposal
 from harness.probing.starting.complaints import SETTING, complaints
+from harness.probing.starting.obstacles import obstacle_of
 from harness.probing.starting.shapes import reshaped, value_for
 
 #: At most so many are planted at once.
@@ -82,6 +83,8 @@ def propose(case: Case) -> Iterator[Proposal]:
 
 def from_source(case: Case) -> Iterator[Proposal]:
     """Variables that the target's source reads and that look like access or an address: when the output names none."""
+    if obstacle_of(case.text) is not None:
+        return  # no setting helps against that
     wanted = [name for name in case.source_variables if _CREDENTIAL.search(name) and not _skipped(name)]
     for proposal in plant(case, _leading(wanted), "read by its source"):
         yield Proposal(proposal.adjustment, proposal.why, guess=True)
