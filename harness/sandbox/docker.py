@@ -11,13 +11,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
 import anyio
+import anyio.abc
 import anyio.to_thread
 
 from harness.model.options import Limits
 from harness.model.recording import ImageFact
 from harness.model.target import ImageConfig, InstallPlan
 from harness.sandbox.base import APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
-from harness.sandbox.containers import background, doomed
+from harness.sandbox.containers import Doomed, background, doomed
 from harness.sandbox.engine import Engine
 from harness.sandbox.foreign import GATE_FOLDER, foreign_config, image_config
 from harness.sandbox.gate import seed_bytes
@@ -35,7 +36,7 @@ from harness.sandbox.hardening import (
 from harness.sandbox.installer import Workshop, install, install_limits, use_volume
 from harness.sandbox.lease import Lease, StateDirectory, hold_lease
 from harness.sandbox.reaper import reap
-from harness.sandbox.recorder import RECORDER_IMAGE, RING_KIB, start_recorder
+from harness.sandbox.recorder import RECORDER_IMAGE, RING_KIB, Recorder, start_recorder
 from harness.sandbox.recorder_process import RECORDER_GRACE_SECONDS, RecordedProcess
 from harness.sandbox.seccomp import profile_json
 from harness.sandbox.volumes import HeldVolumes
@@ -45,17 +46,29 @@ from harness.sandbox.warden import create_warden, whole_seconds
 ImageResolver: TypeAlias = Callable[[str], Awaitable[ImageFact]]
 
 WARDEN_IMAGE = "warden"
+#: A recorder that no launch takes ends by itself; with the harness it ends anyway.
+SPARE_SECONDS = 24 * 3600
 
 
 class DockerSandbox:
     """Made by `docker_sandbox`; everything it makes is gone when that context ends."""
 
-    def __init__(self, shop: Workshop, lease: Lease, images: ImageResolver, facts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        shop: Workshop,
+        lease: Lease,
+        images: ImageResolver,
+        facts: Mapping[str, str],
+        tasks: anyio.abc.TaskGroup,
+        collected: Doomed,
+    ) -> None:
         self.lease = lease
         self._shop = shop
         self._images = images
         self._facts = facts
         self._known: dict[str, ImageFact] = {}
+        self._tasks, self._collected = tasks, collected
+        self._spare: Recorder | None = None
 
     async def engine_facts(self) -> Mapping[str, str]:
         return self._facts
@@ -89,21 +102,12 @@ class DockerSandbox:
             labels=shop.labels("warden"),
             seccomp=shop.seccomp,
         )
-        listen = None
-        if spec.record:
-            listen = recorder_config(
-                image=(await self._image(RECORDER_IMAGE)).id,
-                deadline_seconds=whole_seconds(spec.deadline_seconds + RECORDER_GRACE_SECONDS),
-                ring_kib=RING_KIB,
-                labels=shop.labels("recorder"),
-            )
-        async with doomed(engine) as collected, background() as tasks:
+        async with (
+            doomed(engine) as collected,
+            self._recorder(spec.record, collected) as recorder,
+            background() as tasks,
+        ):
             began = time.monotonic()
-            recorder = None
-            if listen is not None:
-                recorder = start_recorder(
-                    engine, tasks, collected, shop.name("recorder"), listen, session=spec.session, epoch=spec.epoch
-                )
             warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
             path = await engine.image_path(image.id)
             place = APP if foreign is None else GATE_FOLDER
@@ -130,7 +134,12 @@ class DockerSandbox:
                 nonce = shop.nonce()
                 if recorder is not None:  # before the seed: what is planted is known by it
                     await recorder.ready()
-                    await recorder.record(await warden.ready())
+                    await recorder.record(
+                        await warden.ready(),
+                        seconds=whole_seconds(spec.deadline_seconds + RECORDER_GRACE_SECONDS),
+                        session=spec.session,
+                        epoch=spec.epoch,
+                    )
                     recorder.expect(nonce)
                 await container.seed(seed)
                 await container.open_gate(nonce)
@@ -140,6 +149,40 @@ class DockerSandbox:
                 finally:
                     process.close()
                     warden.close()
+
+    async def prepare_recorder(self) -> None:
+        """Start a recorder ahead of the next launch that asks for a record. Raises when there is no image for it."""
+        if self._spare is None:
+            config = recorder_config(
+                image=(await self._image(RECORDER_IMAGE)).id,
+                deadline_seconds=SPARE_SECONDS,
+                ring_kib=RING_KIB,
+                labels=self._shop.labels("recorder"),
+            )
+            name = self._shop.name("recorder")
+            self._spare = start_recorder(self._shop.engine, self._tasks, self._collected, name, config)
+
+    @asynccontextmanager
+    async def _recorder(self, wanted: bool, collected: Doomed) -> AsyncIterator[Recorder | None]:
+        if not wanted:
+            yield None
+            return
+        if self._spare is not None and self._spare.ended.is_set():
+            self.close()
+            self._spare = None
+        await self.prepare_recorder()
+        assert self._spare is not None
+        recorder, self._spare = self._spare, None
+        collected.names.append(recorder.name)
+        try:
+            yield recorder
+        finally:
+            recorder.close()
+
+    def close(self) -> None:
+        """Let go of a recorder that no launch has taken."""
+        if self._spare is not None:
+            self._spare.close()
 
     async def _image(self, name: str) -> ImageFact:
         if name not in self._known:
@@ -182,6 +225,12 @@ async def docker_sandbox(
         )
         try:
             await reap(engine, where)
-            yield DockerSandbox(shop, lease, images, await engine.facts())
+            facts = await engine.facts()
+            async with doomed(engine) as collected, background() as tasks:
+                sandbox = DockerSandbox(shop, lease, images, facts, tasks, collected)
+                try:
+                    yield sandbox
+                finally:
+                    sandbox.close()
         finally:
             shop.volumes.close()

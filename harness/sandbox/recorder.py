@@ -44,18 +44,15 @@ class Recorder:
     `batches` must be read for the recording to go on; it ends after the last event.
     """
 
-    def __init__(
-        self, engine: Engine, collected: Doomed, name: str, config: dict[str, Any], session: str, epoch: int
-    ) -> None:
+    def __init__(self, engine: Engine, collected: Doomed, name: str, config: dict[str, Any]) -> None:
         self.ended = anyio.Event()
+        self.name = name
         self.container = ""
         self._engine = engine
         self._collected = collected
-        self._name = name
         self._config = config
         self._streams: ContainerStreams | None = None
-        self._session = session
-        self._epoch = epoch
+        self._session = ""
         self._ready = anyio.Event()
         self._armed = anyio.Event()
         self._counted = anyio.Event()
@@ -64,7 +61,7 @@ class Recorder:
         self._reason: str | None = None
         self._counters: dict[str, str] = {}
         self._names = frames.CallNames()
-        self._decoder = RecordDecoder(self._names, session=session, phase=Phase.START, epoch=epoch)
+        self._decoder = RecordDecoder(self._names, session="", phase=Phase.START, epoch=0)
         self._expected: list[str] = []
         self._out, self._in = anyio.create_memory_object_stream[list[Event]](BATCHES)
 
@@ -72,12 +69,15 @@ class Recorder:
         """Return when the kernel part is attached. Raises `RecorderUnavailable`, `EngineError`."""
         await self._await(self._ready, READY_SECONDS)
 
-    async def record(self, inode: int) -> None:
+    async def record(self, inode: int, *, seconds: int, session: str = "main", epoch: int = 0) -> None:
         """Record the pid namespace with that inode, which must be alive, and those inside it; once only.
 
-        Raises `EngineError` when the recorder is gone.
+        It ends by itself after `seconds`. The events carry `session`, and times in nanoseconds since `epoch`
+        (CLOCK_MONOTONIC). Call it after `ready`. Raises `EngineError` when the recorder is gone.
         """
-        await self._tell(b"RECORD %d\n" % inode)
+        self._session = session
+        self._decoder = RecordDecoder(self._names, session=session, phase=Phase.START, epoch=epoch)
+        await self._tell(b"RECORD %d %d\n" % (inode, seconds))
         await self._await(self._armed, ANSWER_SECONDS)
 
     def expect(self, nonce: str) -> None:
@@ -146,7 +146,7 @@ class Recorder:
     async def run(self) -> None:
         """Make and start the container and listen to it until it ends; errors are kept for those who wait."""
         try:
-            self.container = await self._collected.create(self._name, self._config)
+            self.container = await self._collected.create(self.name, self._config)
             self._streams = streams = await attach(self._engine, self.container, STDERR_BYTES)
             await self._engine.call(self._engine.api.start, self.container)
             async with background() as tasks:
@@ -184,7 +184,6 @@ class Recorder:
                 await self._pass_on(events)
         elif kind == frames.READY:
             self._names = frames.CallNames(payload)
-            self._decoder = RecordDecoder(self._names, session=self._session, phase=Phase.START, epoch=self._epoch)
             self._ready.set()
         elif kind == frames.ARMED:
             self._armed.set()
@@ -238,21 +237,14 @@ def _reason(payload: bytes) -> str:
 
 
 def start_recorder(
-    engine: Engine,
-    tasks: anyio.abc.TaskGroup,
-    collected: Doomed,
-    name: str,
-    config: dict[str, Any],
-    *,
-    session: str = "main",
-    epoch: int = 0,
+    engine: Engine, tasks: anyio.abc.TaskGroup, collected: Doomed, name: str, config: dict[str, Any]
 ) -> Recorder:
     """Begin to make and start a recorder in `tasks`; wait for `ready` before relying on it.
 
-    Nothing is waited for here, so that it starts while other containers do. `epoch`: the run's start in nanoseconds
-    of CLOCK_MONOTONIC, for the events' times.
+    Nothing is waited for here, so that it starts while other things go on: that takes half a second, of which the
+    kernel spends a fifth on checking the program.
     """
-    recorder = Recorder(engine, collected, name, config, session, epoch)
+    recorder = Recorder(engine, collected, name, config)
     tasks.start_soon(recorder.run)
     return recorder
 
@@ -266,8 +258,6 @@ async def open_recorder(
     labels: Mapping[str, str],
     deadline_seconds: int,
     ring_kib: int = RING_KIB,
-    session: str = "main",
-    epoch: int = 0,
 ) -> AsyncIterator[Recorder]:
     """Yield a recorder that is being started; its container is gone at exit. `image` is the engine's id of it.
 
@@ -275,7 +265,7 @@ async def open_recorder(
     """
     config = recorder_config(image=image, deadline_seconds=deadline_seconds, ring_kib=ring_kib, labels=labels)
     async with doomed(engine) as collected, background() as tasks:
-        recorder = start_recorder(engine, tasks, collected, name, config, session=session, epoch=epoch)
+        recorder = start_recorder(engine, tasks, collected, name, config)
         try:
             yield recorder
         finally:

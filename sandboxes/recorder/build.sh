@@ -20,5 +20,9 @@ calls() {
     if [ "$target" = x86 ]; then calls COMPAT_CALLS asm/unistd_32.h "32 "; else printf '#define COMPAT_CALLS ""\n'; fi
 } > names.h
 
-clang -g -O2 $warn -target bpf -mcpu=v3 -D__TARGET_ARCH_$target -c recorder.bpf.c -o recorder.bpf.o
+# Both architectures, so that one that is not at hand can't break unnoticed.
+for each in x86 arm64; do
+    clang -g -O2 $warn -target bpf -mcpu=v3 -D__TARGET_ARCH_$each -c recorder.bpf.c -o $each.bpf.o
+done
+mv $target.bpf.o recorder.bpf.o
 clang -O2 $warn -static -s -o "$1" recorder.c -lbpf -lelf -lz

@@ -5,7 +5,8 @@
  * Writes frames on stdout (record.h), beginning with FRAME_READY, or with FRAME_FAILED and exit 3 where this kernel
  * or this container does not allow it. By then it has given up its capabilities. Then it obeys lines on stdin:
  *
- *   RECORD <inode>\n   record the pid namespace with that inode and those inside it; answered with FRAME_ARMED
+ *   RECORD <inode> <seconds>\n   record the pid namespace with that inode and those inside it, until the deadline that
+ *                      many seconds from now; answered with FRAME_ARMED
  *   COUNT\n            answered with FRAME_COUNTERS
  *   STOP\n             read what is there, then FRAME_COUNTERS, FRAME_END, exit 0
  *
@@ -591,15 +592,19 @@ static int set_up(unsigned long bulk_bytes)
 
 static char line[LINE_BYTES];
 static size_t length;
+static long long deadline; /* in milliseconds */
 
 /* 0: go on; else the exit status plus one. */
 static int obey(void)
 {
     if (strncmp(line, "RECORD ", 7) == 0) {
-        char *end;
+        char *end, *rest;
         unsigned long inode = strtoul(line + 7, &end, 10);
-        if (inode == 0 || inode > 0xffffffffUL || *end != '\0' || shared->inode != 0)
+        long seconds = *end == ' ' ? strtol(end + 1, &rest, 10) : 0;
+        if (inode == 0 || inode > 0xffffffffUL || shared->inode != 0 || seconds < 1 || seconds > SECONDS_MAX ||
+            *rest != '\0')
             return 126;
+        deadline = milliseconds() + seconds * 1000LL;
         __atomic_store_n(&shared->inode, (u32)inode, __ATOMIC_SEQ_CST);
         say(FRAME_ARMED, line + 7, strlen(line + 7));
         return 0;
@@ -703,7 +708,7 @@ int main(int argc, char **argv)
         dprintf(2, "recorder: usage: recorder DEADLINE_SECONDS [RING_KIB, a power of two]\n");
         return 125;
     }
-    long long deadline = milliseconds() + seconds * 1000LL;
+    deadline = milliseconds() + seconds * 1000LL;
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);

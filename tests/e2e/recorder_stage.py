@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -146,7 +145,7 @@ async def staged(
         image=await image(engine, "recorder"), deadline_seconds=130, ring_kib=ring_kib, labels=LABELS
     )
     async with doomed(engine) as collected, background() as tasks:
-        recorder = start_recorder(engine, tasks, collected, f"test-{run}-recorder", listen, epoch=time.monotonic_ns())
+        recorder = start_recorder(engine, tasks, collected, f"test-{run}-recorder", listen)
         warden = await create_warden(engine, tasks, collected, f"test-{run}-warden", watch)
         config = gated_config(
             image=await image(engine, image_name),
@@ -168,7 +167,7 @@ async def staged(
         try:
             async with gated(engine, tasks, collected, warden, f"test-{run}-target", config, 1 << 16) as container:
                 await recorder.ready()
-                await recorder.record(await warden.ready())
+                await recorder.record(await warden.ready(), seconds=130)
                 await container.seed(seed_bytes(files))
                 stage = Stage(container, warden, recorder)
                 if read:

@@ -120,7 +120,7 @@ async def reused(engine: Engine, target: bytes, recorder_image: str) -> bool:
         await recorder.ready()
         tasks.start_soon(read)
         inode = await out.receive_line(64)
-        await recorder.record(int(inode))
+        await recorder.record(int(inode), seconds=60)
         await stage.container.streams.stdin.send(b"end\n")
         assert await out.receive_line(64) == b"gone"
         before = await recorder.count()
