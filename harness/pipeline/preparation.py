@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from harness.acquisition.node.plan import without_scripts
 from harness.model.errors import TargetError, UsageError
 from harness.model.options import RunOptions
-from harness.model.recording import InstallStepEvent, Phase
-from harness.model.target import Acquired, EntryPoint, TargetKind
+from harness.model.plan import Obstacle
+from harness.model.recording import InstallStepEvent, NoteEvent, Phase
+from harness.model.target import Acquired, EntryPoint, InstallPlan, TargetKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.workspace import PLACE, WORKSPACE, fill, planted_files
 from harness.probing.starting.obstacles import obstacle_of
@@ -37,7 +39,23 @@ async def install(sandbox: Sandbox, acquired: Acquired, options: RunOptions, bun
 
     Raises TargetError when a step fails or time runs out, with the reason where it is one that has a name.
     """
-    outcome = await sandbox.install(acquired.install, timeout=options.install_timeout, limits=options.limits)
+    outcome = await _run(sandbox, acquired.install, options, bundle)
+    if isinstance(outcome, InstallFailed):
+        found = obstacle_of(outcome.steps[-1].output) if outcome.steps else None
+        plan = without_scripts(acquired.install) if found and found[0] is Obstacle.NATIVE_ADDON else None
+        if found and plan is not None:
+            text = f"its native add-on {found[1]} can't be built here: it was installed without running install scripts"
+            outcome = await _run(sandbox, plan, options, bundle)
+            bundle.record(NoteEvent(phase=Phase.INSTALL, session="install", text=text.replace("  ", " ")))
+    if isinstance(outcome, InstallFailed):
+        raise TargetError(f"the target could not be installed{_why(outcome)}", remedy=_REMEDY)
+    return outcome
+
+
+async def _run(
+    sandbox: Sandbox, plan: InstallPlan, options: RunOptions, bundle: BundleWriter
+) -> InstalledTarget | InstallFailed:
+    outcome = await sandbox.install(plan, timeout=options.install_timeout, limits=options.limits)
     cached = isinstance(outcome, InstalledTarget) and outcome.cached
     for step in outcome.steps:
         bundle.record(
@@ -50,8 +68,6 @@ async def install(sandbox: Sandbox, acquired: Acquired, options: RunOptions, bun
                 cached=cached,
             )
         )
-    if isinstance(outcome, InstallFailed):
-        raise TargetError(f"the target could not be installed{_why(outcome)}", remedy=_REMEDY)
     return outcome
 
 

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from harness.acquisition.node.resolve import LockedPackage, NpmLock, content_path
 from harness.acquisition.store import Store
 from harness.model.base import JsonObject
-from harness.model.target import Artifact, EntryPoint, InputFile
+from harness.model.target import Artifact, EntryPoint, InputFile, InstallPlan
 
 #: The lines of Node in the image, in order of preference.
 NODES = ("22", "24", "20")
@@ -67,6 +67,22 @@ def install_steps(node: str) -> tuple[tuple[str, ...], ...]:
     # Newer lines of npm run only approved scripts; what a user's older npm would run is what is to be seen here.
     scripts = ("--dangerously-allow-all-scripts",) if node == "24" else ()
     return (("cp", "package.json", "package-lock.json", "/app/"), (*npm, *quiet, *scripts))
+
+
+def without_scripts(plan: InstallPlan) -> InstallPlan | None:
+    """The same install without install scripts, for a closure with a native add-on that can't be built here.
+
+    None when it is no install by npm, or has none already.
+    """
+    steps = tuple(
+        (*(part for part in step if part != "--dangerously-allow-all-scripts"), "--ignore-scripts")
+        if step[0].endswith("/bin/npm") and "ci" in step[1:2]
+        else step
+        for step in plan.steps
+    )
+    if steps == plan.steps or any("--ignore-scripts" in step for step in plan.steps):
+        return None
+    return plan.model_copy(update={"steps": steps})
 
 
 def entry_points(name: str, entry: JsonObject, node: str, arguments: tuple[str, ...] = ()) -> tuple[EntryPoint, ...]:

@@ -19,7 +19,9 @@ _MISSING = (
 )
 _PATH = re.compile(r"(?<![\w:/.])((?:~|/home/user|\$HOME|\.{1,2})?/[\w.@+/-]{2,200}[\w/])")
 _NAME = re.compile(r"(?<![\w/.-])([\w.-]{1,60}\.(?:json|ya?ml|toml|ini|env|db|sqlite3?|csv|pem|key|txt))\b(?!/)")
-_OURS = re.compile(r"^(?:package|tsconfig|package-lock)\.json$|^node:|\.[cm]?js$|\.py$")
+#: Configuration that is a program; of several suffixes offered, the first that needs no transpiler.
+_PROGRAM = re.compile(r"(?<![\w/.-])([\w-]{1,40}\.config)\.(?:([cm]?[jt]s)\b|\{([cm]?[jt]s(?:,[cm]?[jt]s){1,5})\})")
+_OURS = re.compile(r"^(?:package|tsconfig|package-lock)\.json$|^node:|(?<!\.config)\.[cm]?js$|\.py$")
 
 
 def propose(case: Case) -> Iterator[Proposal]:
@@ -27,11 +29,17 @@ def propose(case: Case) -> Iterator[Proposal]:
     certain = [found for pattern in _MISSING for found in pattern.findall(case.text)]
     said = complaints(case.lines, strong=True)
     likely = [found for line in said for found in (*_PATH.findall(line), *_NAME.findall(line))]
+    likely += [_program(match) for line in case.lines if "find" in line for match in _PROGRAM.finditer(line)]
     for paths in (certain, [path for path in likely if looks_like_a_file(path) or path.startswith("/home/user/")]):
         files = _files(case, paths)
         if files:
             shown = ", ".join(sorted(f"~/{path}" for path in files))
             yield Proposal(case.plant({}, files), f"files that it looks for: {shown}")
+
+
+def _program(match: re.Match[str]) -> str:
+    suffixes = match[3].split(",") if match[3] else [match[2]]
+    return f"{match[1]}.{next((suffix for suffix in ('mjs', 'js', 'cjs') if suffix in suffixes), suffixes[0])}"
 
 
 def _files(case: Case, paths: list[str]) -> dict[str, str]:

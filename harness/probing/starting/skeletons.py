@@ -29,6 +29,10 @@ def skeleton(path: str, context: str, material: Material) -> str:
         if "token" in name:
             return json.dumps({"access_token": material.text(name, 40), "token_type": "Bearer", "expires_in": 3600})
         return "{}"
+    if name.endswith((".mjs", ".ts", ".mts")):
+        return "export default {};\n"
+    if name.endswith((".js", ".cjs")):
+        return "module.exports = {};\n"
     if name.endswith((".yaml", ".yml")):
         return "{}\n"
     if name.endswith((".pem", ".key")) or name.startswith("id_"):

@@ -54,6 +54,10 @@ _CLOUDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
         ("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"),
     ),
 )
+#: Runtimes that say which switch makes them go on without what is missing.
+_SWITCHES: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"valid ICU package"), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1"),
+)
 #: A line that offers more than it asks for.
 _OPTIONAL = re.compile(r"\bcustom\b|optional|overrid|alternative|to change\b|\bdefaults? to\b|\(default", re.IGNORECASE)
 _GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]{3,})=(true|false|1|0|yes|on)\b(?!\.)")
@@ -68,6 +72,9 @@ def propose(case: Case) -> Iterator[Proposal]:
     for pattern, read in _CLOUDS:
         if pattern.search(case.text):
             yield from plant(case, read, "that the cloud's library reads")
+    for pattern, name, value in _SWITCHES:
+        if pattern.search(case.text) and not case.holds(name):
+            yield Proposal(case.plant({name: value}, {}), f"variable {name}, a switch of its runtime")
     yield from plant(case, _fields(case), "named in its output")
     yield from _reshape(case)
     yield from plant(case, needed[:1], "named first in its output")  # more of them may contradict each other

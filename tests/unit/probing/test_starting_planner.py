@@ -68,6 +68,12 @@ VARIABLES = [
         ["SERVICENOW_INSTANCE_URL"],
     ),
     ("Traceback (most recent call last):\n  File \"server.py\", line 3\nKeyError: 'TOKEN'\n", ["TOKEN"]),
+    (
+        "Process terminated.\nCouldn't find a valid ICU package installed on the system. Please install libicu (or icu-libs) "
+        "using your package manager and try again. Alternatively you can set the configuration flag "
+        "System.Globalization.Invariant to true if you want to run with no globalization support.\n",
+        ["DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"],
+    ),
     ("botocore.exceptions.NoRegionError: You must specify a region.\n", ["AWS_REGION", "AWS_DEFAULT_REGION"]),
 ]
 
@@ -274,6 +280,11 @@ FILES = [
     ),
     ("FileNotFoundError: [Errno 2] No such file or directory: 'conf/app.json'\n", "workspace/conf/app.json", "{}"),
     ("Error: database /home/user/data/app.sqlite not found\n", "data/app.sqlite", ""),
+    (
+        "Cannot find config file `panda.config.{ts,js,mjs,mts}`. Did you forget to run `panda init`?\n",
+        "workspace/panda.config.mjs",
+        "export default",
+    ),
     ("ENOENT: no such file or directory, scandir '/home/user/notes'\n", "notes/.keep", ""),
 ]
 
