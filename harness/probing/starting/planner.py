@@ -201,17 +201,15 @@ class StartPlanner:
         if telling is None:
             return
         found = obstacle_of(telling.text)
-        notes: tuple[str, ...] = ()
-        if self._attempt > 1:
-            had = differences(telling.adjustment)
-            notes = (f"no answer in {self._attempt} attempts; with {had} it {ending(telling)}",)
-        if found is not None or notes:
-            yield self._action(
-                ActionKind.CONCLUDE,
-                obstacle=found[0] if found is not None else None,
-                what=found[1] if found is not None else "",
-                notes=notes,
-            )
+        if self._attempt == 1 and found is None:
+            return  # the finding about the early end has its last words
+        tries = f"{self._attempt} attempts" if self._attempt > 1 else "1 attempt"
+        yield self._action(
+            ActionKind.CONCLUDE,
+            obstacle=found[0] if found is not None else None,
+            what=found[1] if found is not None else "",
+            notes=(f"no answer in {tries}; with {differences(telling.adjustment)} it {ending(telling)}",),
+        )
 
     def _action(self, kind: ActionKind, **details: object) -> Action:
         self._number += 1

@@ -60,6 +60,8 @@ _SWITCHES: tuple[tuple[re.Pattern[str], str, str], ...] = (
 )
 #: A line that offers more than it asks for.
 _OPTIONAL = re.compile(r"\bcustom\b|optional|overrid|alternative|to change\b|\bdefaults? to\b|\(default", re.IGNORECASE)
+#: Other ways to the same end, which the source reads beside the usual one, and which would contradict it.
+_ALTERNATIVE = re.compile(r"PRIVATE_KEY|CERT|_SSL|_TLS|SOCKET|PROXY|REDIRECT|CALLBACK|SESSION")
 _GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]{3,})=(true|false|1|0|yes|on)\b(?!\.)")
 
 
@@ -92,7 +94,11 @@ def from_source(case: Case) -> Iterator[Proposal]:
     """Variables that the target's source reads and that look like access or an address: when the output names none."""
     if obstacle_of(case.text) is not None:
         return  # no setting helps against that
-    wanted = [name for name in case.source_variables if _CREDENTIAL.search(name) and not _skipped(name)]
+    wanted = [
+        name
+        for name in case.source_variables
+        if _CREDENTIAL.search(name) and not _skipped(name) and not _ALTERNATIVE.search(name)
+    ]
     for proposal in plant(case, _leading(wanted), "read by its source"):
         yield Proposal(proposal.adjustment, proposal.why, guess=True)
 
