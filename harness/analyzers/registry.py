@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from harness.analyzers.base import Analyzer, Rule, UnavailableAnalyzer
+from harness.analyzers.behavior.annotations import AnnotationsAnalyzer
+from harness.analyzers.behavior.evasion import EvasionAnalyzer
+from harness.analyzers.behavior.execution import ExecAnalyzer
+from harness.analyzers.behavior.files import FilesAnalyzer
+from harness.analyzers.behavior.flood import FloodAnalyzer
+from harness.analyzers.behavior.installing import InstallAnalyzer
+from harness.analyzers.behavior.network import NetworkAnalyzer
+from harness.analyzers.behavior.privilege import PrivilegeAnalyzer
 from harness.analyzers.definitions.analyzer import DefinitionsAnalyzer
 from harness.analyzers.messages.analyzer import ProtocolAnalyzer
 
 ANALYZERS: tuple[Analyzer, ...] = (
     ProtocolAnalyzer(),
     DefinitionsAnalyzer(),
+    ExecAnalyzer(),
+    FilesAnalyzer(),
+    InstallAnalyzer(),
+    PrivilegeAnalyzer(),
+    EvasionAnalyzer(),
+    FloodAnalyzer(),
+    NetworkAnalyzer(),
+    AnnotationsAnalyzer(),
     UnavailableAnalyzer("yara", "YARA rules over declarations and files", "the YARA library is not installed"),
     UnavailableAnalyzer("model", "declarations judged by a language model", "no model is configured"),
 )

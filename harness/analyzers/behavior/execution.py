@@ -1,4 +1,4 @@
-"""`behavior.exec`: programs that a server starts, and by whom; shells, fetched and self-made programs."""
+"""`behavior.exec`: programs that a server starts, and by whom; shells, network tools, programs it made itself."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from harness.model.recording import Direction, Event, FrameEvent, ProcessEvent, 
 #: Words of the arguments of the latest call that are looked for in shells; shorter ones say nothing.
 MAX_ARGUMENTS = 64
 MIN_ARGUMENT = 4
+#: Failed starts held until it is known whether the search went on.
+MAX_TRIED = 1024
 
 SELF_MADE = Kind(
     "behavior.exec.self-made",
@@ -95,6 +97,7 @@ class ExecFold(BehaviorFold):
         super().__init__(analyzer, facts)
         self._written = PathMemory()
         self._arguments: tuple[str, ...] = ()
+        self._tried: dict[tuple[str, int, str], tuple[SyscallEvent, Where]] = {}
 
     def other(self, event: Event) -> None:
         """Remember the words of the latest call's arguments."""
@@ -104,12 +107,11 @@ class ExecFold(BehaviorFold):
     def syscall(self, event: SyscallEvent) -> None:
         """Remember what was written; an attempt to start what is not there counts where the name says enough."""
         if event.call in ("execve", "execveat"):
+            # A search along the path fails several times before it succeeds: judged when it is known not to.
             name = (event.path or "").rpartition("/")[2]
-            if name in SHELLS or name in NETWORK_TOOLS:
-                where = self.attribution.where(event)
-                if where.phase != CALL:
-                    kind = SHELL if name in SHELLS else FETCHER
-                    self.ledger.note(kind, f"tried:{name}", event, where, f"tried to start {event.path}")
+            if (name in SHELLS or name in NETWORK_TOOLS) and len(self._tried) < MAX_TRIED:
+                key = (event.session, event.pid, name)
+                self._tried.setdefault(key, (event, self.attribution.where(event)))
             return
         for effect in effects_of(event, self.attribution):
             if effect.what is What.WRITE and effect.done:
@@ -121,15 +123,20 @@ class ExecFold(BehaviorFold):
             return
         where = self.attribution.where(event, *event.argv)
         path = event.path or event.requested
-        program = started(path, event.argv)
+        program = started(event)
+        for name in (program.name, path.rpartition("/")[2], event.requested.rpartition("/")[2]):
+            self._tried.pop((event.session, event.pid, name), None)
         shown = " ".join(event.argv) or path
         by = self._by(where)
-        if path in self._written:
-            self.ledger.note(SELF_MADE, "self-made", event, where, f"wrote and ran {path}: {shown}", extra=by)
+        script = self.attribution.path(event, program.script) if program.script else ""
+        if path in self._written or script in self._written:
+            self.ledger.note(SELF_MADE, "self-made", event, where, f"wrote and ran {script or path}: {shown}", extra=by)
         elif "detached" in event.notes or "deleted" in event.notes or path.startswith(("/memfd:", "memfd:")):
             self.ledger.note(NAMELESS, "nameless", event, where, f"ran {path}: {shown}", extra=by)
         if where.process.entry or usual_program(program.name, event.argv):
             return
+        if where.process.parent_name == "env" or (program.name in SHELLS and where.process.parent_name in SHELLS):
+            return  # told with what is above it
         if where.phase == CALL:
             self._in_call(event, where, program, shown)
         else:
@@ -142,12 +149,22 @@ class ExecFold(BehaviorFold):
             self.ledger.note(FETCHED, f"decoded:{program.name}", event, where, shown, extra=by)
         elif program.fetches:
             self.ledger.note(FETCHER, f"fetches:{program.name}", event, where, shown, extra=by)
+        elif program.plain:
+            name = program.shell.removeprefix("exec ").split(" ", 1)[0].rpartition("/")[2]
+            self.ledger.note(OTHER, f"program:{name}", event, where, shown, extra=by)
         elif program.name in SHELLS:
             self.ledger.note(SHELL, f"shell:{program.name}", event, where, shown, extra=by)
         elif program.code:
             self.ledger.note(CODE, f"code:{program.name}", event, where, shown, extra=by)
         else:
             self.ledger.note(OTHER, f"program:{program.name}", event, where, shown, extra=by)
+
+    def close(self) -> None:
+        """Judge what could not be started."""
+        for (_, _, name), (event, where) in self._tried.items():
+            if where.phase != CALL:
+                kind = SHELL if name in SHELLS else FETCHER
+                self.ledger.note(kind, f"tried:{name}", event, where, f"tried to start {event.path}")
 
     def _in_call(self, event: ProcessEvent, where: Where, program: Started, shown: str) -> None:
         text = program.shell

