@@ -6,6 +6,7 @@ registry settings, the architecture. Found again, nothing is asked of a registry
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -145,7 +146,9 @@ async def _acquire(
             acquired = await acquire_pypi(python, ref, options)
         else:
             acquired = await acquire_npm(node, ref, options)
+        acquired = acquired.model_copy(update={"notes": (*acquired.notes, *python.warnings)})
         store.remember(key, _packed(acquired))
+        await anyio.to_thread.run_sync(store.trim)
         return acquired
 
 
@@ -188,6 +191,7 @@ def _recall(store: Store, key: str, ref: TargetRef) -> Acquired | None:
             path = Path(source)
             if path.stat().st_size != size:
                 return None
+            os.utime(path)  # used now: the cache's bound takes it last
             file["source"] = path
         acquired = Acquired.model_validate({**data, "ref": ref})
     except (OSError, KeyError, TypeError, ValueError):

@@ -24,3 +24,6 @@ TOOL_ERROR_BYTES = 1 << 20
 TOOL_SECONDS = 180.0
 #: How long a resolution is believed before the registry is asked again.
 RESOLUTION_SECONDS = 3600.0
+#: All fetched files together, and how long after its last use a file is taken for one that is needed.
+CACHE_BYTES = 8 << 30
+IN_USE_SECONDS = 3600.0

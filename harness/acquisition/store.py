@@ -1,6 +1,8 @@
 """The cache on disk: fetched files by content, remembered resolutions, and locks.
 
-Everything appears by an atomic rename, so a reader sees a whole file or none. Layout below the cache folder:
+Everything appears by an atomic rename, so a reader sees a whole file or none. What was not used for longest goes when
+the cache is larger than its bound. No target ever sees any of it: what a sandbox gets is copied there.
+Layout below the cache folder:
 `files/ab/<sha256>` (content), `links/<algorithm>-<hex>` (a registry's own digest to size and SHA-256),
 `resolutions/<key>.json`, `locks/`, `work/` (temporary, one folder a use), and the tools' own folders.
 """
@@ -11,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -20,9 +23,12 @@ from typing import Literal
 
 import anyio
 
-from harness.acquisition.limits import FILE_BYTES, RESOLUTION_SECONDS
+from harness.acquisition.limits import CACHE_BYTES, FILE_BYTES, IN_USE_SECONDS, RESOLUTION_SECONDS
 from harness.model.base import JsonObject
 from harness.model.errors import TargetError
+
+#: Overrides the bound on the cache, in bytes.
+BOUND_VARIABLE = "HARNESS_CACHE_BYTES"
 
 
 class Store:
@@ -110,7 +116,11 @@ class Store:
             sha256, size = (self.root / "links" / f"{algorithm}-{digest}").read_text().split()
         except (OSError, ValueError):
             return None
-        return (sha256, int(size)) if self.has(sha256, int(size)) else None
+        if not self.has(sha256, int(size)):
+            return None
+        with suppress(OSError):
+            os.utime(self.path(sha256))  # used now: it goes last
+        return sha256, int(size)
 
     def has(self, sha256: str, size: int) -> bool:
         """Is this content stored, whole? (Content is checked when it came in, and again by the installer.)"""
@@ -118,6 +128,44 @@ class Store:
             return self.path(sha256).stat().st_size == size
         except OSError:
             return False
+
+    def trim(self, limit: int | None = None) -> int:
+        """Remove the files that were not used for longest until all take at most `limit` bytes; how many were removed.
+
+        Files used within the last hour stay, however many: another run may be about to install them. Blocking.
+        """
+        bound = _cache_bytes() if limit is None else limit
+        found: list[tuple[float, int, Path]] = []
+        # npm keeps the same content under another name (a hard link where the file system has them).
+        for folder in (self.root / "files", self.root / "npm" / "_cacache" / "content-v2"):
+            for path in folder.rglob("*") if folder.is_dir() else ():
+                with suppress(OSError):
+                    state = path.lstat()
+                    if stat.S_ISREG(state.st_mode):
+                        found.append((state.st_mtime, state.st_size, path))
+        total, removed = sum(size for _, size, _ in found), 0
+        fresh = time.time() - IN_USE_SECONDS
+        for used, size, path in sorted(found):
+            if total <= bound or used > fresh:
+                break
+            with suppress(OSError):
+                path.unlink()
+                total -= size
+                removed += 1
+        if removed:
+            self._forget()
+        return removed
+
+    def _forget(self) -> None:
+        """Remove links and resolutions that lead to nothing any more, or are too old to be believed."""
+        for path in (self.root / "links").glob("*"):
+            with suppress(OSError, ValueError):
+                if not self.path(path.read_text().split()[0]).exists():
+                    path.unlink()
+        for path in (self.root / "resolutions").glob("*.json"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > RESOLUTION_SECONDS:
+                    path.unlink()
 
     def remember(self, key: str, value: JsonObject) -> None:
         """Keep a resolution under `key` (hex)."""
@@ -156,6 +204,11 @@ class Store:
             staged = work / path.name
             staged.write_text(text)
             os.replace(staged, path)  # noqa: PTH105
+
+
+def _cache_bytes() -> int:
+    value = os.environ.get(BOUND_VARIABLE, "")
+    return int(value) if value.isdigit() else CACHE_BYTES
 
 
 def _digest(path: Path) -> str:

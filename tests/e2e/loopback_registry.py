@@ -11,6 +11,7 @@ import tarfile
 import threading
 import urllib.parse
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -66,6 +67,12 @@ class Registry:
         self.npm: dict[str, dict[str, tuple[dict[str, object], bytes]]] = {}
         self.requests: list[str] = []
         self.hold: threading.Event | None = None
+        #: Files that are served with other bytes than were announced, by their name.
+        self.replaced: dict[str, bytes] = {}
+        #: When npm packages were published, by name and version.
+        self.times: dict[str, dict[str, str]] = {}
+        #: Makes the files of a Python package that was not added, from its name.
+        self.endless: Callable[[str], tuple[str, bytes] | None] | None = None
         registry = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -117,9 +124,13 @@ class Registry:
     def answer(self, path: str) -> bytes | None:
         first, _, rest = path.partition("/")
         if first == "simple":
+            if rest not in self.python and self.endless is not None and (made := self.endless(rest)):
+                self.add(rest, made)
             files = self.python.get(rest)
             links = [f'<a href="/f/{n}#sha256={hashlib.sha256(d).hexdigest()}">{n}</a>' for n, d in files or ()]
             return "".join(links).encode() if files else None
+        if first == "f" and rest in self.replaced:
+            return self.replaced[rest]
         if first == "f":
             return next((d for files in self.python.values() for n, d in files if n == rest), None)
         if path in self.npm:
@@ -128,10 +139,12 @@ class Registry:
                 integrity = "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()
                 dist = {"tarball": f"{self.url}/{path}/-/{version}.tgz", "integrity": integrity}
                 versions[version] = {**manifest, "dist": dist}
-            return json.dumps({"name": path, "dist-tags": {"latest": max(versions)}, "versions": versions}).encode()
+            tags = {"latest": max(versions)}
+            document = {"name": path, "dist-tags": tags, "versions": versions, "time": self.times.get(path, {})}
+            return json.dumps(document).encode()
         name, separator, file = path.partition("/-/")
         if separator and name in self.npm:
-            return self.npm[name][file.removesuffix(".tgz")][1]
+            return self.replaced.get(name) or self.npm[name][file.removesuffix(".tgz")][1]
         return None
 
     def asked_for(self, word: str) -> list[str]:

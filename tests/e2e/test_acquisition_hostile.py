@@ -24,6 +24,7 @@ from harness.acquisition.node.tool import node_tool
 from harness.acquisition.python.settings import read_index_settings
 from harness.acquisition.python.world import PythonWorld
 from harness.acquisition.store import Store
+from harness.acquisition.tools import run_tool
 from harness.model.errors import RegistryError, TargetError, UsageError
 from harness.model.options import Limits, RunOptions
 from harness.model.target import Acquired
@@ -208,6 +209,95 @@ async def test_a_fetch_that_is_cancelled_leaves_nothing(python_index: Registry, 
     assert not [child for child in psutil.Process().children(recursive=True) if "uv" in child.name()]
 
 
+async def test_a_closure_that_goes_round_in_circles(python_index: Registry, tmp_path: Path) -> None:
+    for name, needs in (("a", "b"), ("b", "c"), ("c", "a>=1")):
+        python_index.add(name, wheel(name, "1.0", (needs,)))
+    acquired = await fetch("pypi:a", tmp_path / "cache")
+    assert [artifact.name for artifact in acquired.closure.artifacts] == ["a", "b", "c"]
+    python_index.add("x", wheel("x", "1.0", ("y>=2",)))
+    python_index.add("y", wheel("y", "1.0", ("x",)))
+    python_index.add("y", wheel("y", "2.0", ("x<1",)))
+    with pytest.raises(TargetError, match="no set of packages fits"):
+        await fetch("pypi:x", tmp_path / "cache")
+
+
+async def test_a_closure_that_explodes(python_index: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def branch(name: str) -> tuple[str, bytes] | None:
+        depth = len(name) - 1
+        return wheel(name, "1.0", (f"{name}a", f"{name}b") if depth < 6 else ())
+
+    python_index.endless = branch
+    monkeypatch.setattr("harness.acquisition.python.resolve.CLOSURE_FILES", 100)
+    with pytest.raises(TargetError, match="closure is too large: 127 packages"):
+        await fetch("pypi:n", tmp_path / "cache")
+    assert not list((tmp_path / "cache").rglob("files/*/*"))
+
+
+async def test_a_closure_without_end(python_index: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def following(name: str) -> tuple[str, bytes] | None:
+        return wheel(name, "1.0", (f"n-{int(name.removeprefix('n-')) + 1}",)) if name.startswith("n-") else None
+
+    python_index.endless = following
+    monkeypatch.setattr(run_tool, "__kwdefaults__", {**run_tool.__kwdefaults__, "seconds": 5})
+    with pytest.raises(RegistryError, match="no complete answer"):
+        await fetch("pypi:n-1", tmp_path / "cache")
+    assert not list((tmp_path / "cache" / "work").iterdir())
+    assert not [child for child in psutil.Process().children(recursive=True) if "uv" in child.name()]
+
+
+async def test_a_name_on_two_indexes_is_said(
+    python_index: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Registry() as own:
+        own.add("internal", wheel("internal", "1.0"))
+        own.add("same", python_index.python.setdefault("same", [wheel("same", "1.0")])[0])
+        python_index.add("internal", wheel("internal", "99.0"))
+        python_index.add("good", wheel("good", "1.0", ("internal", "same")))
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{own.url}/simple")
+        acquired = await fetch("pypi:good", tmp_path / "cache")
+        (warning,) = [note for note in acquired.notes if note.startswith("warning")]
+        theirs, ours = (index.url.removeprefix("http://") for index in (python_index, own))
+        assert warning == (
+            f"warning: internal is on several indexes: 99.0 from {theirs} was taken, 1.0 from {ours} was not"
+        )
+        again = await fetch("pypi:good", tmp_path / "cache")
+        assert warning in again.notes
+
+
+async def test_another_file_than_was_announced(python_index: Registry, tmp_path: Path) -> None:
+    python_index.add("setuptools", wheel("setuptools", "80.0"))
+    python_index.add("wheel", wheel("wheel", "1.0"))
+    python_index.add("swapped", wheel("swapped", "1.0"))
+    python_index.add("source", sdist("source", "1.0", tmp_path / "marker"))
+    for name, (filename, data) in {n: python_index.python[n][0] for n in ("swapped", "source")}.items():
+        python_index.replaced[filename] = data + b" "
+        with pytest.raises((RegistryError, TargetError)) as caught:
+            await fetch(f"pypi:{name}", tmp_path / "cache")
+        assert not isinstance(caught.value, UsageError)
+        del python_index.replaced[filename]
+        assert (await fetch(f"pypi:{name}", tmp_path / "cache")).version == "1.0"
+    assert not (tmp_path / "marker").exists()
+
+
+async def test_as_of_a_day_and_what_has_no_date(python_index: Registry, tmp_path: Path) -> None:
+    python_index.add("good", wheel("good", "1.0"))
+    with pytest.raises(UsageError, match="is no date"):
+        await fetch("pypi:good", tmp_path / "cache", as_of="yesterday")
+    with pytest.raises((TargetError, UsageError)):  # this index tells no dates, so nothing is known to be old enough
+        await fetch("pypi:good", tmp_path / "cache", as_of="2025-01-01")
+
+
+async def test_text_of_packages_reaches_no_message_raw(python_index: Registry, tmp_path: Path) -> None:
+    evil = "x\x1b[2J\u202e @ https://example.org/x"
+    python_index.add("evil", wheel("evil", "1.0", (evil,), ("ok", "e\x1b[31mvil")))
+    with pytest.raises(TargetError) as caught:
+        await fetch("pypi:evil", tmp_path / "cache")
+    assert str(caught.value).isprintable()
+    python_index.add("named", wheel("named", "1.0", (), ("ok", "e\x1b[31mvil")))
+    acquired = await fetch("pypi:named", tmp_path / "cache")
+    assert [entry.name for entry in acquired.entry_points] == ["ok"]
+
+
 async def test_a_project_builds_nothing_here(python_index: Registry, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     root = tmp_path / "project"
@@ -309,6 +399,50 @@ async def test_the_benign_npm_twin_is_acquired_and_its_scripts_wait(
     npm_registry.publish("picky", "1.0.0", engines={"node": ">=24"}, bin="index.js")
     assert (await fetch("npm:picky", npm_cache)).entry_points[0].argv[0] == "/opt/node/24/bin/node"
     assert (await fetch("npm:picky", npm_cache, node="20")).entry_points[0].argv[0] == "/opt/node/20/bin/node"
+
+
+@pytest.mark.registry
+async def test_npm_closures_in_circles_other_files_and_overrides(
+    npm_registry: Registry, tmp_path: Path, npm_cache: Path
+) -> None:
+    npm_registry.publish("a", "1.0.0", dependencies={"b": "1"}, bin="index.js")
+    npm_registry.publish("b", "1.0.0", dependencies={"a": "1"})
+    assert [p.name for p in (await fetch("npm:a", npm_cache)).closure.artifacts] == ["a", "b"]
+
+    npm_registry.publish("top", "1.0.0", dependencies={"mid": "1"}, bin="index.js")
+    npm_registry.publish("mid", "1.0.0", dependencies={"leaf": "*"})
+    for version in ("1.0.0", "2.0.0", "3.0.0"):
+        npm_registry.publish("leaf", version)
+    for constraint, taken in (
+        ("leaf@1", "1.0.0"),
+        ("leaf<3", "2.0.0"),
+        ("leaf==1.0.0", "1.0.0"),
+        ("leaf>=3,<4", "3.0.0"),
+    ):
+        acquired = await fetch("npm:top", npm_cache, constraints=(constraint,))
+        assert [p.version for p in acquired.closure.artifacts if p.name == "leaf"] == [taken]
+        assert f"constraints: {constraint}" in acquired.notes
+    for constraint in ("top@2", "leaf", "leaf@file:../x", "leaf@git+https://x", "@x", "leaf@https://x/y.tgz"):
+        with pytest.raises(UsageError, match="--constraint"):
+            await fetch("npm:top", npm_cache, constraints=(constraint,))
+
+    npm_registry.publish("swapped", "1.0.0", bin="index.js")
+    npm_registry.replaced["swapped"] = npm_registry.npm["a"]["1.0.0"][1]
+    with pytest.raises(RegistryError, match=r"another file|could not be fetched"):
+        await fetch("npm:swapped", npm_cache)
+
+
+@pytest.mark.registry
+async def test_npm_as_of_a_day(npm_registry: Registry, tmp_path: Path, npm_cache: Path) -> None:
+    npm_registry.publish("top", "1.0.0", dependencies={"leaf": "*"}, bin="index.js")
+    npm_registry.publish("leaf", "1.0.0")
+    npm_registry.publish("leaf", "2.0.0")
+    npm_registry.times = {"top": {"1.0.0": "2025-01-01T00:00:00.000Z"}}
+    npm_registry.times["leaf"] = {"1.0.0": "2025-01-02T00:00:00.000Z", "2.0.0": "2025-06-01T00:00:00.000Z"}
+    acquired = await fetch("npm:top", npm_cache, as_of="2025-03-01")
+    assert [p.version for p in acquired.closure.artifacts if p.name == "leaf"] == ["1.0.0"]
+    assert "dependencies as of 2025-03-01" in acquired.notes
+    assert [p.version for p in (await fetch("npm:top", npm_cache)).closure.artifacts if p.name == "leaf"] == ["2.0.0"]
 
 
 async def inside(acquired: Acquired, *argv: str) -> bytes:

@@ -37,7 +37,8 @@ class NodeTool(Record):
     @property
     def npm(self) -> tuple[str, ...]:
         """The words that start npm."""
-        return (self.node, str(self.root / "lib/node_modules/npm/bin/npm-cli.js"))
+        # A closure without end must not take the machine's memory before its time is over.
+        return (self.node, "--max-old-space-size=2048", str(self.root / "lib/node_modules/npm/bin/npm-cli.js"))
 
     @property
     def semver(self) -> str:

@@ -153,4 +153,4 @@ def console_scripts(data: bytes) -> list[str]:
         names = parser.options("console_scripts")
     except configparser.Error:
         return []
-    return [name for name in names if name and "/" not in name and "\x00" not in name and name not in (".", "..")]
+    return [name for name in names if name.isprintable() and "/" not in name and name not in ("", ".", "..")]

@@ -28,4 +28,6 @@ def build_requirements(system: object, has_scripts: bool) -> tuple[str, ...] | N
     if not isinstance(requires, list):
         raise TargetError("[build-system] of pyproject.toml has a field of a wrong type")
     checked = [checked_requirement(str(entry), "[build-system] of pyproject.toml") for entry in requires]
-    return tuple([*checked, "wheel"] if any(entry.startswith("setuptools") for entry in checked) else checked)
+    if any(entry.startswith("setuptools") for entry in checked):
+        checked.append("wheel")
+    return tuple(dict.fromkeys(checked))

@@ -96,12 +96,14 @@ class Resolver:
         deps: bool = True,
         as_of: datetime | None = None,
         sdists: Mapping[str, KnownSdist] = MappingProxyType({}),
+        in_order: bool = False,
     ) -> tuple[LockedWheel, ...]:
         """The closure of checked `requirements` for one interpreter, sorted by name.
 
         `requirements` and `constraints` went through `harness.acquisition.python.requirements`. With `as_of`,
         nothing that was uploaded later is considered. The packages in `sdists` (by canonical name) may be sdists, with
-        the requirements given there: uv then neither fetches nor builds them. Raises
+        the requirements given there: uv then neither fetches nor builds them. `in_order`: the first index that has a
+        name is the only one asked for it, else the best version of all counts, as with pip. Raises
         UnknownPackage and UnknownVersion for what was asked for, NoSolution where another interpreter may do,
         TargetError for a refused dependency, and RegistryError.
         """
@@ -115,6 +117,7 @@ class Resolver:
             arguments += ["--python", sys.executable, "--python-version", python]
             arguments += ["--python-platform", f"{self._architecture}-manylinux_2_{PYTHONS[python]}"]
             arguments += [] if deps else ["--no-deps"]
+            arguments += ["--index-strategy", "first-index"] if in_order else []
             arguments += [f"--exclude-newer={as_of.strftime('%Y-%m-%dT%H:%M:%SZ')}"] if as_of else []
             result = await run_tool(
                 arguments,

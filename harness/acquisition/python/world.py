@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 import anyio.to_thread
 from packaging.version import Version
@@ -36,6 +37,8 @@ class PythonWorld:
         self.store = store
         self.settings = settings
         self.progress = progress
+        #: What the operator should know of the resolutions made here.
+        self.warnings: list[str] = []
         self.resolver = Resolver(store, settings, architecture)
         #: Resolves tools of ours, which run on this machine.
         self.host = Resolver(store, settings, {"arm64": "aarch64", "amd64": "x86_64"}.get(machine, machine))
@@ -65,14 +68,46 @@ class PythonWorld:
             try:
                 if sdists:
                     return python, await self._lock_with_sdists(requirements, python, constraints, as_of)
-                return python, await self.resolver.lock(requirements, python, constraints=constraints, as_of=as_of)
+                found = await self.resolver.lock(requirements, python, constraints=constraints, as_of=as_of)
             except NoSolution as error:
                 first = first or error
                 wheelless = wheelless or error.wheelless is not None
+                continue
+            await self._compare_indexes(requirements, python, constraints, as_of, found)
+            return python, found
         assert first is not None
         if len(pythons) > 1:
             raise TargetError(f"{first.message} (nor for {' or '.join(pythons[1:])})", remedy=first.remedy) from first
         raise first
+
+    async def _compare_indexes(
+        self,
+        requirements: Sequence[str],
+        python: str,
+        constraints: Sequence[str],
+        as_of: datetime | None,
+        found: tuple[LockedWheel, ...],
+    ) -> None:
+        """Warn where a name is on several indexes and another one would win if their order counted.
+
+        A package of one's own that somebody publishes elsewhere with a higher version is the classic confusion.
+        """
+        if not self.settings.extra:
+            return
+        try:
+            ordered = await self.resolver.lock(
+                requirements, python, constraints=constraints, as_of=as_of, in_order=True
+            )
+        except BlamedError:
+            return  # the order does not give a closure at all: it was not the order that was meant
+        by_name = {file.name: file for file in ordered}
+        for file in found:
+            other = by_name.get(file.name)
+            if other is not None and other.sha256 != file.sha256:
+                self.warnings.append(
+                    f"warning: {file.name} is on several indexes: {file.version} from {place(file.url)} was taken, "
+                    f"{other.version} from {place(other.url)} was not"
+                )
 
     async def _lock_with_sdists(
         self, requirements: Sequence[str], python: str, constraints: Sequence[str], as_of: datetime | None
@@ -154,6 +189,12 @@ def applied(options: RunOptions) -> tuple[str, ...]:
     """What of the operator's wishes changed the resolution, for the notes."""
     notes = [f"constraints: {', '.join(options.constraints)}"] if options.constraints else []
     return (*notes, f"dependencies as of {options.as_of}") if options.as_of else tuple(notes)
+
+
+def place(url: str) -> str:
+    """Where a file comes from, for people: the host, or the folder of a local index."""
+    parts = urlsplit(url)
+    return (parts.hostname or "") + (f":{parts.port}" if parts.port else "") or parts.path.rpartition("/")[0]
 
 
 def python_option(value: str) -> str:
