@@ -97,7 +97,7 @@ def from_source(case: Case) -> Iterator[Proposal]:
     wanted = [
         name
         for name in case.source_variables
-        if _CREDENTIAL.search(name) and not _skipped(name) and not _ALTERNATIVE.search(name)
+        if _CREDENTIAL.search(name) and not name.endswith("_") and not _skipped(name) and not _ALTERNATIVE.search(name)
     ]
     for proposal in plant(case, _leading(wanted), "read by its source"):
         yield Proposal(proposal.adjustment, proposal.why, guess=True)
@@ -127,6 +127,7 @@ def _fields(case: Case) -> list[str]:
     for found in (*_FIELD.findall(case.text), *SETTING.findall(case.text)):
         upper = found.upper()
         read = [name for name in case.source_variables if name == upper or name.endswith(f"_{upper}")]
+        read += [f"{prefix}{upper}" for prefix in case.source_variables if prefix.endswith("_")]
         names += read or [upper]
     return names
 

@@ -358,6 +358,7 @@ def test_settings_fields_are_completed_from_the_source() -> None:
     text = "pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings\napi_token\n  Field required [type=missing]\n"
     found = talk(needs(text, has_variables("ACME_API_TOKEN")), source=("ACME_API_TOKEN", "ACME_API_TOKEN_FILE"))
     assert found.notes
+    assert "DB_API_TOKEN" in talk(lambda adjustment: Shown(text), source=("DB_",)).attempts[1].adjustment.environment
 
 
 #: What can't be supplied, in the words of the systems that say it.
