@@ -62,7 +62,7 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
     if folder.exists():
         raise UsageError(f"{folder} exists already", remedy="give --bundle a folder that does not exist yet")
     await anyio.to_thread.run_sync(forget_old_bundles)
-    async with worker_pool(options.jobs, options.limits, selected) as pool:
+    async with worker_pool(options.jobs, options.limits) as pool:
         with BundleWriter(folder, entropy, options.limits, request.secrets.values()) as bundle:
             await Recorder(bundle, options, request.secrets, run_id, entropy, progress).record(ref)
             progress.phase("judge")

@@ -47,7 +47,7 @@ async def scan_target(request: ScanRequest, entropy: Entropy) -> ScanResult:
     selected = select(request.selection)
     limits = Limits()
     read = await anyio.to_thread.run_sync(read_declarations, ref.path, limits)
-    async with worker_pool(request.jobs, limits, selected) as pool:
+    async with worker_pool(request.jobs, limits) as pool:
         results = await run_selected(selected, pool.executor(ref.path, trust_unsealed=True, declarations=True))
     surface = read.combined
     scope = Scope(declared=len(surface.of(ItemKind.TOOL)))

@@ -1,4 +1,4 @@
-"""Children that run one analyzer each, started ahead so that their imports overlap with the recording.
+"""Running analyzers in processes of their own, by way of the nursery (see `worker`), started ahead of the judging.
 
 A child that hangs is killed, one that dies is counted; what either means is `analyzers.engine`'s to say.
 """
@@ -14,49 +14,46 @@ from subprocess import DEVNULL  # noqa: TID251 - the constant only
 
 import anyio
 import anyio.abc
+from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import ValidationError
 
 from harness.analyzers.base import DeclarationInput
-from harness.analyzers.engine import Selected, failed_result, list_analyzers, run_one
+from harness.analyzers.engine import failed_result, list_analyzers, run_one
+from harness.model.base import Record
 from harness.model.options import Limits
 from harness.model.result import AnalyzerResult, AnalyzerStatus
-from harness.pipeline.worker import Job
-
-#: A result holds findings and coverage, all bounded; more than this is a runaway.
-MAX_RESULT_BYTES = 64 << 20
-
-#: Added to an analyzer's time for the child's start and its imports.
-START_SECONDS = 10.0
-
+from harness.pipeline.worker import READY, Job, Outcome, Stop
 
 #: -I: neither the working directory nor the environment may add modules.
 COMMAND = (sys.executable, "-I", "-m", "harness.pipeline.worker")
 
+#: How long the nursery may take to say that a killed child is gone.
+STOP_SECONDS = 5.0
+#: Its imports took 0.3 s where it was measured; a loaded machine takes longer. Not counted as an analyzer's time.
+START_SECONDS = 60.0
+_HEADER_BYTES = 4096
+
+
+class _Waiting:
+    """A job under way: set when its outcome is there; both stay None when the nursery died."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.outcome: Outcome | None = None
+        self.result = b""
+
 
 class WorkerPool:
-    """At most `jobs` children at a time. `executor` gives what `analyzers.engine.run_selected` wants.
+    """At most `jobs` analyzers at a time. `executor` gives what `analyzers.engine.run_selected` wants."""
 
-    `command` starts a child (another one in tests, to see what becomes of children that misbehave).
-    """
-
-    def __init__(self, jobs: int, limits: Limits, command: Sequence[str] = COMMAND) -> None:
-        self._command = command
+    def __init__(self, process: anyio.abc.Process, jobs: int, limits: Limits) -> None:
+        self._process = process
         self._limits = limits
         self._places = anyio.CapacityLimiter(jobs)
-        self._ready: list[anyio.abc.Process] = []
-
-    async def prestart(self, count: int) -> None:
-        """Start children that wait for their job."""
-        for _ in range(count):
-            self._ready.append(await self._start())
-
-    async def close(self) -> None:
-        """End the children that were not needed."""
-        for process in self._ready:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.aclose()
-        self._ready.clear()
+        self._waiting: dict[int, _Waiting] = {}
+        self._number = 0
+        self._ready = anyio.Event()
+        self._dead = False
 
     def executor(self, bundle: Path, *, trust_unsealed: bool, declarations: bool = False) -> _Executor:
         """An `Executor` over one bundle, or with `declarations` over one saved tool list."""
@@ -66,8 +63,9 @@ class WorkerPool:
         """Run one analyzer. Never raises for what it does: its end becomes a failed result."""
         async with self._places:
             started = anyio.current_time()
-            process = self._ready.pop() if self._ready else await self._start()
+            self._number += 1
             job = Job(
+                number=self._number,
                 analyzer=name,
                 bundle=str(bundle),
                 trust_unsealed=trust_unsealed,
@@ -75,46 +73,70 @@ class WorkerPool:
                 seconds=max(1, int(self._limits.analyzer_seconds)),
                 memory_bytes=self._limits.analyzer_memory_bytes,
             )
-            try:
-                result = await self._converse(process, job)
-            finally:
-                with anyio.CancelScope(shield=True):
-                    with suppress(ProcessLookupError):
-                        process.kill()
-                    await process.aclose()
+            result = await self._await(job)
             spent = int((anyio.current_time() - started) * 1000)
             return result.model_copy(update={"duration_ms": spent})
 
-    async def _start(self) -> anyio.abc.Process:
-        """A child in a session of its own, so that a Ctrl-C at the terminal reaches it only through us."""
-        return await anyio.open_process(self._command, stderr=DEVNULL, start_new_session=True)
+    async def listen(self) -> None:
+        """Hand each outcome to whoever waits for it, until the nursery ends. Run as a task."""
+        assert self._process.stdout is not None
+        stream = BufferedByteReceiveStream(self._process.stdout)
+        with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.DelimiterNotFound, *_LOST, ValidationError):
+            if await stream.receive_exactly(len(READY)) == READY:
+                self._ready.set()
+            while True:
+                outcome = Outcome.model_validate_json(await stream.receive_until(b"\n", _HEADER_BYTES))
+                result = await stream.receive_exactly(outcome.size) if outcome.size else b""
+                waiting = self._waiting.pop(outcome.number, None)
+                if waiting is not None:
+                    waiting.outcome, waiting.result = outcome, result
+                    waiting.done.set()
+        self._dead = True
+        self._ready.set()
+        for waiting in self._waiting.values():
+            waiting.done.set()
 
-    async def _converse(self, process: anyio.abc.Process, job: Job) -> AnalyzerResult:
-        assert process.stdin is not None and process.stdout is not None
-        output = bytearray()
-        with anyio.move_on_after(self._limits.analyzer_seconds + START_SECONDS) as scope:
-            try:
-                await process.stdin.send(job.model_dump_json().encode() + b"\n")
-                await process.stdin.aclose()
-                async for chunk in process.stdout:
-                    output += chunk
-                    if len(output) > MAX_RESULT_BYTES:
-                        return failed_result(job.analyzer, AnalyzerStatus.ERROR, "its result is too large")
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                pass  # it died: its exit code says how
-            code = await process.wait()
+    async def _await(self, job: Job) -> AnalyzerResult:
+        waiting = self._waiting[job.number] = _Waiting()
+        with anyio.move_on_after(START_SECONDS):
+            await self._ready.wait()
+        await self._order(job)
+        with anyio.move_on_after(self._limits.analyzer_seconds) as scope:
+            if not self._dead:
+                await waiting.done.wait()
         if scope.cancelled_caught:
-            limit = f"no result after {self._limits.analyzer_seconds:g} s"
-            return failed_result(job.analyzer, AnalyzerStatus.TIMEOUT, limit)
-        if code < 0:
-            kind = AnalyzerStatus.TIMEOUT if -code == SIGXCPU else AnalyzerStatus.CRASHED
-            return failed_result(job.analyzer, kind, f"its process was ended by signal {-code}")
-        if code != 0:
-            return failed_result(job.analyzer, AnalyzerStatus.CRASHED, f"its process ended with code {code}")
-        try:
-            return AnalyzerResult.model_validate_json(bytes(output))
-        except ValidationError:
-            return failed_result(job.analyzer, AnalyzerStatus.ERROR, "its result can't be read")
+            await self._order(Stop(stop=job.number))
+            with anyio.move_on_after(STOP_SECONDS):
+                await waiting.done.wait()
+            return failed_result(
+                job.analyzer, AnalyzerStatus.TIMEOUT, f"no result after {self._limits.analyzer_seconds:g} s"
+            )
+        return _read(job.analyzer, waiting)
+
+    async def _order(self, order: Record) -> None:
+        assert self._process.stdin is not None
+        with suppress(*_LOST):
+            await self._process.stdin.send(order.model_dump_json().encode() + b"\n")
+
+
+_LOST = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
+
+
+def _read(name: str, waiting: _Waiting) -> AnalyzerResult:
+    outcome = waiting.outcome
+    if outcome is None:
+        return failed_result(name, AnalyzerStatus.CRASHED, "the process that starts analyzers ended")
+    if outcome.overflow:
+        return failed_result(name, AnalyzerStatus.ERROR, "its result is too large")
+    if outcome.code < 0:
+        kind = AnalyzerStatus.TIMEOUT if -outcome.code == SIGXCPU else AnalyzerStatus.CRASHED
+        return failed_result(name, kind, f"its process was ended by signal {-outcome.code}")
+    if outcome.code != 0:
+        return failed_result(name, AnalyzerStatus.CRASHED, f"its process ended with code {outcome.code}")
+    try:
+        return AnalyzerResult.model_validate_json(waiting.result)
+    except ValidationError:
+        return failed_result(name, AnalyzerStatus.ERROR, "its result can't be read")
 
 
 class _Executor:
@@ -143,13 +165,22 @@ class _Executor:
 
 
 @asynccontextmanager
-async def worker_pool(jobs: int, limits: Limits, selected: Sequence[Selected]) -> AsyncIterator[WorkerPool]:
-    """A pool whose children are gone at exit; as many as `selected` will need are started at once."""
-    pool = WorkerPool(jobs, limits)
-    available = {info.name for info in list_analyzers() if info.unavailable is None}
+async def worker_pool(jobs: int, limits: Limits, command: Sequence[str] = COMMAND) -> AsyncIterator[WorkerPool]:
+    """A pool whose processes are gone at exit. `command` starts the nursery (another one in tests)."""
+    # A session of its own: a Ctrl-C at the terminal reaches it only through us.
+    process = await anyio.open_process(command, stderr=DEVNULL, start_new_session=True)
     try:
-        await pool.prestart(min(jobs, sum(1 for choice in selected if choice.name in available)))
-        yield pool
+        pool = WorkerPool(process, jobs, limits)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.listen)
+            yield pool
+            tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
-            await pool.close()
+            if process.stdin is not None:
+                await process.stdin.aclose()  # it kills its children and ends
+            with anyio.move_on_after(STOP_SECONDS):
+                await process.wait()
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.aclose()
