@@ -3,6 +3,7 @@
 #   make run      vet a real server and print the report
 #   make test     set up the same and pass the tests
 #   make check    lint, types, imports, unit tests (no Docker)
+#   make gate     how well the checks of definitions do on labelled entries, by class
 #   make bench    timings, as ratios within one run
 #   make clean    remove what dead runs left on the engine
 #
@@ -15,7 +16,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup venv engine images run test check lint unit bench clean
+.PHONY: setup venv engine images run test check lint unit gate bench clean
 
 setup: venv engine images
 
@@ -48,6 +49,9 @@ lint: venv
 
 unit: venv
 	$(BIN)/python -m pytest tests/unit
+
+gate: venv
+	$(BIN)/python -m tests.definitions_gate
 
 bench: setup
 	$(BIN)/python -m tests.bench

@@ -34,7 +34,7 @@ class DefinitionsAnalyzer(AnalyzerBase):
     """Static checks of what a server declares. Input: the surfaces; the events are not looked at."""
 
     name = "definitions"
-    version = "1"
+    version = "2"
     description = "hidden characters, injected instructions and pushy directives in what the server declares"
     materials = frozenset({Material.RECORDING, Material.DECLARATIONS})
 

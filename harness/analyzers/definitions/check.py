@@ -14,6 +14,8 @@ from harness.analyzers.definitions.text import Prose
 from harness.analyzers.definitions.view import ItemView, RegistryView
 from harness.model.finding import Position, Signal, Threat
 
+#: Frames this weak say something only as orders; described or quoted, honest tools are full of them.
+WEAK = 0.5
 #: How much of a confidence is left at each position.
 DISCOUNT = {Position.INSTRUCTION: 1.0, Position.DESCRIPTIVE: 0.5, Position.EXAMPLE: 0.25}
 
@@ -127,7 +129,8 @@ _CARRIES = re.compile(
 )
 #: Text from elsewhere whose instructions are to be ignored: what honest servers say about it.
 _UNTRUSTED = re.compile(
-    r"(?:(?:or|and) [^ .]+ )?(?:(?:found|contained|returned|given|written|shown|by|embedded|included|present|hidden|that appear|that are|coming|in|inside|within|from) )+"
+    r"(?:(?:or|and) [^ .]+ )?(?:(?:found|contained|returned|given|written|shown|by|embedded|included|present|"
+    r"hidden|that appear|that are|coming|in|inside|within|from) )+"
     r"(?:[^ .]+ ){0,3}(?:it|them|content|contents|pages?|texts?|documents?|results?|files?|output|data|websites?|"
     r"emails?|responses?|tools?|query|queries|servers?|sites?|inputs?|rows?|records?|this)\b"
 )
@@ -137,24 +140,7 @@ _UNTRUSTED = re.compile(
 _SUBJECT = frozenset({"assistant", "model", "agent", "ai", "llm", "following", "must"})
 _NO = frozenset({"not", "never", "without"})
 _BE = frozenset(
-    {
-        "is",
-        "are",
-        "be",
-        "been",
-        "being",
-        "was",
-        "were",
-        "has",
-        "have",
-        "get",
-        "gets",
-        "you",
-        "consider",
-        "as",
-        "treat",
-        "by",
-    }
+    "is are be been being was were had has have get gets you consider as treat by".split()  # noqa: SIM905
 )
 _OBLIGED = frozenset({"be", "must", "should", "shall", "always"})
 _MOVED = frozenset(
@@ -197,6 +183,8 @@ def match_frames(item: ItemView, frames: tuple[Frame, ...]) -> tuple[Match, ...]
                 if known is not None and known.confidence >= frame.confidence:
                     break
                 position = _frame_position(prose, frame, first, last, head)
+                if frame.confidence <= WEAK and position is not Position.INSTRUCTION:
+                    continue
                 confidence = round(frame.confidence * DISCOUNT[position], 4)
                 if known is None or confidence > known.confidence:
                     words, shown = prose.between(first, last)[:200], prose.excerpt(first, last)

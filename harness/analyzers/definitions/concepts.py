@@ -67,23 +67,25 @@ CONCEPTS: dict[str, str] = {
     ),
     "told": (
         "you_were_told you_were_given you_have_been_told you_have_been_given you_were_instructed you_received "
-        "you_have_received told_you gave_you given_to_you you_learned you_know you_were_taught instructed_you "
-        "asked_you you_were_asked you_have_been_instructed asked_of_you said_before came_before you_were_trained "
+        "you_have_received told_you gave_you given_to_you you_learned you_were_taught instructed_you asked_you "
+        "you_were_asked you_have_been_instructed asked_of_you said_before came_before you_were_trained "
         "you_were_set_up you_were_configured you_were_programmed has_told told_before said_so_far "
         "comes_before_this came_before_this earlier_ones previous_ones prior_ones old_ones"
     ),
     "new_orders": (
         "your_new_task your_new_role your_new_instructions your_new_goal new_instructions your_only_task "
         "your_only_job your_real_task your_actual_task your_task_is_now your_role_is_now your_sole_purpose "
-        "your_true_purpose your_new_objective your_new_system_prompt new_rules your_new_identity your_new_purpose "
-        "your_new_rules your_primary_directive"
+        "your_true_purpose your_new_objective your_new_system_prompt your_new_identity your_new_purpose "
+        "your_new_rules your_primary_directive new_set_of_instructions your_instructions_are_now"
     ),
     "refused": (
         "normally_refuse usually_refuse would_refuse otherwise_refuse normally_decline would_decline "
         "otherwise_decline usually_decline normally_reject would_normally_not would_not_normally not_normally "
         "normally_avoid normally_block usually_block usually_avoid refuse_otherwise"
     ),
-    "comply": "carry_out comply answer perform allow permit fulfil fulfill execute accept do approve grant provide help",
+    "comply": (
+        "carry_out comply answer perform allow permit fulfil fulfill execute accept do approve grant provide help"
+    ),
     "source": (
         "=tool =output =result document =text =page =file =response =service =server =content =data =row =body =message"
     ),
@@ -92,7 +94,8 @@ CONCEPTS: dict[str, str] = {
         "tell give share include paste provide list send copy translate summarize summarise state append write "
         "reproduce transcribe read_out read_back type put pass add place insert report paraphrase restate post "
         "submit encode describe supply attach embed hand fill mirror what_is what_are what_were restate convert "
-        "start_your_answer what_do answer what_does"
+        "start_your_answer what_do answer what_does contain hold carry need require expect start_with begin_with "
+        "reply_with answer_with respond_with present render serialize"
     ),
     "reveal_strong": "reveal disclose leak dump expose recite divulge spill reproduce",
     "system_prompt": (
@@ -104,7 +107,9 @@ CONCEPTS: dict[str, str] = {
         "hidden_guideline opening_instruction startup_prompt initial_message system_text internal_rules "
         "private_instruction system_directive hidden_context initial_configuration"
     ),
-    "prompt_words": "prompt instruction =directive =directives =guideline =guidelines =rules guidance orders preamble brief",
+    "prompt_words": (
+        "prompt instruction =directive =directives =guideline =guidelines =rules guidance orders preamble brief"
+    ),
     "set_for_you": (
         "you_were_given you_received given_to_you you_have_been_given placed_in_your you_were_told told_to_you "
         "you_operate you_run you_follow you_work your_context configured_by your_operator your_developer "
@@ -115,13 +120,18 @@ CONCEPTS: dict[str, str] = {
         "you_were_operating operating_under you_operate_under you_work_under you_have_been_configured "
         "you_were_instructed_with your_context_window given_you you_have_been_told you_are_following "
         "you_must_follow you_currently_follow precede_this_conversation preceding_this_conversation "
-        "came_before_this_conversation what_you_were_told you_were_initialized your_configuration"
+        "came_before_this_conversation what_you_were_told you_were_initialized your_configuration "
+        "you_were_initialized_with you_were_started_with you_were_set_up_with you_were_loaded_with "
+        "you_were_instructed you_are_given you_began_with"
     ),
     "text_above": (
         "everything_above text_above words_above all_above content_above above_this_line everything_before "
         "above_this_message everything_you_were_told lines_above everything_that_came_before text_before "
         "text_that_precedes everything_that_precedes everything_preceding everything_you_see_above text_preceding "
-        "message_above instruction_above everything_written_above"
+        "message_above instruction_above everything_written_above top_of_the_conversation "
+        "top_of_this_conversation start_of_your_context beginning_of_your_context top_of_your_context "
+        "first_message start_of_this_conversation beginning_of_this_conversation role_system system_role "
+        "words_of_your_context lines_of_your_context"
     ),
     "verbatim": (
         "verbatim word_for_word in_full =fully exactly_as literally full entire whole complete unabridged "
@@ -288,14 +298,16 @@ CONCEPTS: dict[str, str] = {
     ),
     "become": (
         "you_are act_as act_like pretend become respond_as behave_as imagine roleplay role_play persona play_the "
-        "simulate assume_the_role adopt take_on speak_as =you switch_to enter act"
+        "simulate assume_the_role adopt take_on speak_as =you switch_to enter act write_as answer_as reply_as "
+        "talk_as character roleplaying mode alter_ego"
     ),
     "unbound": (
         "unrestricted unfiltered uncensored jailbroken amoral unbound unaligned unlimited unshackled "
         "do_anything_now dan_mode =dan unchained lawless limitless evil never_refuse cannot_refuse never_say_no "
         "anything_goes god_mode jailbreak unmoderated rule-free uninhibited say_no decline_nothing never_decline "
         "answer_everything answers_anything sudo_mode evil_twin evil_mode alter_ego stand_for no_refusal unhinged "
-        "say_anything"
+        "say_anything unlocked liberated untethered opposite_mode immoral unethical illegal_content "
+        "disallowed_content harmful_content"
     ),
     "no_limit": (
         "no_rule no_restriction no_limit no_limitation no_guideline no_filter no_constraint no_moral no_ethic "
@@ -319,9 +331,7 @@ CONCEPTS: dict[str, str] = {
         "win prevail come_first follow obey =precedence outrank last_word priority stronger choose go_with "
         "do_this decide"
     ),
-    "rank": (
-        "outrank come_first come_before =precedence priority prevail trump override beat stand_above supersede second"
-    ),
+    "rank": "outrank come_first come_before =precedence priority prevail trump beat stand_above supersede second",
     "goal": "goal objective mission purpose role task identity job priority",
     "only": "only solely exclusively just",
     "counts": "count apply matter valid bind",
@@ -336,7 +346,7 @@ CONCEPTS: dict[str, str] = {
     ),
     "field": (
         "parameter argument field sidenote query_string this_parameter user-agent subdomain domain_name "
-        "markdown_image user_agent"
+        "markdown_image user_agent host_name"
     ),
     "mention": "mention reference trace hint word",
     "leave": "leave keep strip remove drop",
@@ -353,7 +363,9 @@ CONCEPTS: dict[str, str] = {
         "the_user_said user_says user_asked user_asks user_wants user_requested the_user_told the_user_want "
         "user_ask user_told has_said have_said asked_for"
     ),
-    "the_thing": "the_content the_text the_value the_result the_output the_data the_key the_file full_text its_content",
+    "the_thing": (
+        "the_content the_text the_value the_result the_output the_data the_key the_file full_text its_content"
+    ),
     "secret_file": (
         "dot_ssh id_rsa id_ed25519 id_ecdsa dot_aws dot_env dot_netrc dot_npmrc dot_pypirc dot_kube dot_gnupg "
         "dot_git_credentials mcp_dot_json wallet_dot_dat /_etc_/_passwd /_etc_/_shadow environment_variables "
@@ -361,4 +373,42 @@ CONCEPTS: dict[str, str] = {
         "browser_cookie"
     ),
     "encoded": "base64 content text copy value verbatim full complete entire hash dump whole",
+    "core": (
+        "instruction =guideline =guidelines guardrail =directive =directives =orders guidance =programming "
+        "=alignment ethic system_message system_prompt safety_rule safety_policy safety_filter safety_measure "
+        "content_policy safety_training principle mandate conditioning"
+    ),
+    "despite": (
+        "regardless_of despite in_spite_of notwithstanding even_if no_matter even_when irrespective_of contrary_to"
+    ),
+    "treat": "treat regard consider accept handle interpret trust take",
+    "as_system": (
+        "as_system as_instruction as_command as_directive from_the_system system_level system-level as_a_system "
+        "as_your_instruction as_a_developer as_trusted as_authoritative as_the_user as_if_the_user "
+        "as_an_instruction as_order as_law"
+    ),
+    "prompt_own": (
+        "instruction =guideline =guidelines =directive =directives prompt preamble context_window configuration "
+        "persona =rules constraint policy =orders setup initialization"
+    ),
+    "toward": "=to =into =onto =via =through =against =towards",
+    "deny": "refuse decline disclaimer moralize lecture",
+    "it_them": "=it =them =those =these",
+    "briefed": (
+        "you_were_told you_were_instructed you_were_configured you_were_set_up you_have_been_told "
+        "you_have_been_instructed you_have_been_configured you_were_programmed you_were_initialized "
+        "you_operate_under placed_in_your your_context_window configured_by_your text_that_precedes "
+        "precede_this_conversation came_before_this_conversation set_by_your given_by_your"
+    ),
+    "prompt_kind": (
+        "system developer initial original hidden secret internal confidential starting base private opening "
+        "startup underlying core master root preset pre-set built-in background operating standing embedded "
+        "baseline foundational"
+    ),
+    "displace": "instead_of rather_than in_place_of",
+    "unconditional": (
+        "without_question unconditionally blindly no_matter_what to_the_letter without_hesitation "
+        "without_objection unquestioningly unconditional"
+    ),
+    "nothing": "nothing",
 }

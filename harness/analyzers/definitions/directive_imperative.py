@@ -13,6 +13,7 @@ from harness.analyzers.definitions.check import Hit, Match, Phrase, match_frames
 from harness.analyzers.definitions.frame_rules import FIRST, JAILBREAK, SECRECY
 from harness.analyzers.definitions.frame_rules import FRAMES as ALL_FRAMES
 from harness.analyzers.definitions.phrases import compile_phrase
+from harness.analyzers.definitions.tags import SPOKEN_OF, TAG_PATTERN
 from harness.analyzers.definitions.view import ItemView, RegistryView
 from harness.analyzers.definitions.vocabulary import VOCABULARY
 from harness.analyzers.evidence import EVIDENCE_CHARS, render_safe
@@ -76,35 +77,6 @@ PHRASES: tuple[Phrase, ...] = (
 )
 FRAMES = tuple(frame for frame in ALL_FRAMES if frame.family in (SECRECY, FIRST, JAILBREAK))
 
-#: Words that a tag or a banner for the model, not for a reader, is named after.
-_FOR_MODELS = (
-    r"system|important|hidden|secret|critical|admin|override|mandatory|invisible|assistant|llm|agent|model|ai|internal|"
-    r"developer|directives?|instructions?|imperative|urgent|confidential|root|jailbreak|policy"
-)
-_ADDS = r"(?:prompt|message|instructions?|rules?|notes?|notice|override|command|directive|task|context|policy|info)"
-_TAG = re.compile(
-    rf"(?<!\w)<\s{{0,4}}/?\s{{0,4}}(?:{_FOR_MODELS})(?:[-_ ]{_ADDS}){{0,2}}(?:\s[^<>]{{0,60}})?>"
-    rf"|(?<!\w)<\s{{0,4}}\w{{1,20}}[-_](?:for|to)[-_](?:{_FOR_MODELS})\w{{0,4}}>"
-    r"|<\w{1,12}\s[^<>]{0,40}(?:\b(?:to|for|role)\s?=\s?[\"']?(?:model|assistant|ai|llm|agent|system)|display:\s?none|\bhidden\b)"
-    r"|(?-i:[\[({]{1,2}[#%]?\s{0,2}/?(?:SYSTEM|INST|ADMIN|OVERRIDE|HIDDEN|System|ROOT|AI|LLM|ASSISTANT|DEVELOPER)"
-    r"(?:[ _-](?:MESSAGE|PROMPT|NOTE|INSTRUCTIONS?|OVERRIDE|COMMAND|ONLY)){0,2}\s{0,2}[:\])}])"
-    r"|\[/(?:hidden|system|inst|secret|admin)\]|\{\{[#/~]\s?(?:system|assistant|user)\b|%%\s?(?:system|admin|hidden|secret)\b"
-    r"|<\|(?:im_start|im_end|system|endoftext|assistant|user|start_header_id|eot_id)\|>"
-    r"|\b(?:system|admin|developer)[ _-]override\s{0,2}[:!\]]|\bimportant system (?:instruction|message|note)s?\b"
-    rf"|(?-i:\b(?:BEGIN|START|END)[ _](?:OF[ _])?(?:SYSTEM|HIDDEN|SECRET|ADMIN|INTERNAL|MODEL|AI)\b)"
-    r"|[-=*_~]{3,}\s{0,2}(?:system|hidden|admin|developer)\b"
-    r"|/\*\s{0,2}(?:system|assistant|ai|llm|model|agent)\s?:"
-    r"|\b(?:human|user)\s?:[^\n]{1,200}\bassistant\s?:"
-    r"|<!--(?!\s{0,4}-->)|#{2,4}\s{0,4}(?:(?:system|hidden)[ :]{1,2}(?:prompt|message|instructions?|override)|instruction:)"
-    r"|<<sys>>",
-    re.IGNORECASE,
-)
-#: What stands before a tag that is only spoken about.
-_SPOKEN_OF = re.compile(
-    r"(?:[`\"'\u201c(]|such as |like |e\.g\. |tags? |named |called |the |detects? |strips? |removes? )\s{0,2}$",
-    re.IGNORECASE,
-)
-
 
 class DirectiveImperative:
     """At most one signal for each family and item."""
@@ -122,8 +94,8 @@ class DirectiveImperative:
     def _tag(self, item: ItemView) -> Hit | None:
         best: tuple[float, str, str, str] | None = None
         for text, prose in item.proses:
-            for found in _TAG.finditer(prose.raw):
-                shown = _SPOKEN_OF.search(prose.raw[max(0, found.start() - 12) : found.start()]) is not None
+            for found in TAG_PATTERN.finditer(prose.raw):
+                shown = SPOKEN_OF.search(prose.raw[max(0, found.start() - 12) : found.start()]) is not None
                 confidence = 0.175 if shown else 0.7
                 if best is None or confidence > best[0]:
                     around = prose.raw[max(0, found.start() - 20) : found.end() + 120]

@@ -1,9 +1,9 @@
 """Frames: what a sentence says as a few concepts near each other, whatever its words and their order.
 
-A text becomes occurrences of concepts (concepts.py, languages.py). Rules (frame_rules.py) join them from the bottom up:
-`cancel <>6 rules` holds where an occurrence of one stands at most six tokens from one of the other in the same
-sentence, and is an occurrence itself. Each occurrence is joined with its nearest partners only, and a rule keeps at most
-as many occurrences as there are tokens, so that time stays linear in the length of the text.
+A text becomes occurrences of concepts (concepts.py, languages.py). Rules (frame_rules.py) join them from the bottom
+up: `cancel <>6 rules` holds where an occurrence of one stands at most six tokens from one of the other in the same
+sentence, and is an occurrence itself. Each occurrence is joined with its nearest partners only, and a rule keeps at
+most as many occurrences as there are tokens, so that time stays linear in the length of the text.
 
 Notation of a rule: operands and operators from left to right, operands being names or `a|b`. `<>6` either order, `>6`
 the right one after the left, `>>16` the same across sentences; `!name` at the end: not where `name` occurs in the same
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.analyzers.definitions.text import Prose, stem
+from harness.analyzers.definitions.text import Prose, fold, stem
 from harness.model.finding import Threat
 
 #: Tokens first and last, and the token of the verb: one occurrence of a concept.
@@ -28,7 +28,33 @@ _OPERATOR = re.compile(r"(<>|>>|>)(\d+)")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PREFIX_CHARS = range(3, 13)
 _TOP = frozenset(
-    "com net org io xyz example test dev site ru cn co me app cc info invalid tk top click link cloud ai sh to".split()
+    [
+        "com",
+        "net",
+        "org",
+        "io",
+        "xyz",
+        "example",
+        "test",
+        "dev",
+        "site",
+        "ru",
+        "cn",
+        "co",
+        "me",
+        "app",
+        "cc",
+        "info",
+        "invalid",
+        "tk",
+        "top",
+        "click",
+        "link",
+        "cloud",
+        "ai",
+        "sh",
+        "to",
+    ]
 )
 
 _INTO = frozenset({"as", "in", "into", "inside", "to", "with", "via", "through", "within", "fill", "using"})
@@ -100,10 +126,10 @@ class Lexicon:
                     if _CJK.search(entry):
                         inside.setdefault(concept, set()).add(entry)
                     elif entry.endswith("*"):
-                        self._prefixes.setdefault(entry[:-1], set()).add(concept)
+                        self._prefixes.setdefault(fold(entry[:-1]), set()).add(concept)
                     else:
                         as_written = table is exact or entry[0] == "="
-                        parts = entry.removeprefix("=").split("_")
+                        parts = [fold(part) for part in entry.removeprefix("=").split("_")]
                         keys = tuple(parts if as_written else map(stem, parts))
                         known = self._written if as_written else self._stemmed
                         known.setdefault(keys[0], []).append((keys, concept))
@@ -154,9 +180,11 @@ def _forms(words: list[str], i: int, word: str) -> Iterable[tuple[str, int]]:
     elif word == '"' and words[i + 2 : i + 3] == ['"'] and i and words[i - 1] in _INTO:
         # A single word in quotes or backticks behind such a preposition is the name of a parameter.
         yield "carrier", i + 2
-    elif len(word) >= 14 and sum(map(str.isdigit, word)) >= 10 and word.isalnum():
-        yield "number", i
-    elif word.isdigit() and len(word) >= 7 or word.startswith("0x") and len(word) > 20:
+    elif (
+        (len(word) >= 14 and sum(map(str.isdigit, word)) >= 10 and word.isalnum())
+        or (word.isdigit() and len(word) >= 7)
+        or (word.startswith("0x") and len(word) > 20)
+    ):
         yield "number", i
 
 

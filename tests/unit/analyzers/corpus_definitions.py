@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from corpus_paraphrases import HONEST, MALICIOUS
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -338,6 +340,9 @@ def _entries() -> tuple[Entry, ...]:
     entries.extend(Entry("hard-negative", "security-tool", _tool(text)) for text in _SECURITY)
     entries.extend(Entry("hard-negative", "documentation", _tool(text)) for text in _DOCS)
     entries.extend(Entry("benign", "multilingual", _tool(text)) for text in _BENIGN_TEXT)
+    for klass, texts in MALICIOUS.items():
+        entries.extend(Entry("malicious", klass, _tool(text), hard=False) for text in texts)
+    entries.extend(Entry("hard-negative", "look-alike", _tool(text)) for text in HONEST)
     return tuple(entries)
 
 

@@ -1,60 +1,47 @@
-"""The gate: recall and false positives on the labelled corpus, overall and by class. Run with -s to see the table."""
+"""The gate on the labelled corpora: bounds on our own, the level reached on the other. `make gate` shows the tables."""
 
 from __future__ import annotations
 
-from collections import Counter
-
-from corpus_definitions import CORPUS, Entry
-from recordings_sample import surface
-
-from harness.analyzers.base import DeclarationInput, ServerSurface
-from harness.analyzers.engine import run_one
-from harness.model.finding import ThreatLevel
-
-MIN_RECALL = 0.95
-MAX_FALSE_POSITIVES = 0.02
+import pytest
+from definitions_gate import MAX_FALSE_POSITIVES, MIN_RECALL, Outcome, held, own, rates
 
 
-def found(entry: Entry) -> tuple[bool, bool]:
-    """Whether the entry got any finding, and whether a hard one."""
-    result = run_one("definitions", DeclarationInput((ServerSurface(surface(entry.item)),)))
-    return bool(result.findings), any(f.threat_level is ThreatLevel.DANGEROUS for f in result.findings)
+@pytest.fixture(scope="module")
+def mine() -> list[Outcome]:
+    return own()
 
 
-def test_recall_and_false_positives_hold_the_gate() -> None:
-    hits: Counter[tuple[str, str]] = Counter()
-    total: Counter[tuple[str, str]] = Counter()
-    wrong: list[str] = []
-    for entry in CORPUS:
-        any_finding, hard = found(entry)
-        hit = (hard if entry.hard else any_finding) if entry.label == "malicious" else hard
-        key = (entry.label, entry.klass)
-        total[key] += 1
-        hits[key] += hit
-        if hit != (entry.label == "malicious"):
-            wrong.append(f"{entry.label} {entry.klass}: {entry.item}")
-    print(f"\n{'label':14}{'class':20}{'found':>6}{'of':>5}")
-    for key in sorted(total):
-        print(f"{key[0]:14}{key[1]:20}{hits[key]:>6}{total[key]:>5}")
-    positives = sum(n for (label, _), n in total.items() if label == "malicious")
-    true = sum(n for (label, _), n in hits.items() if label == "malicious")
-    false = sum(n for (label, _), n in hits.items() if label != "malicious")
-    recall, precision = true / positives, true / (true + false)
-    rates = {
-        label: sum(n for (one, _), n in hits.items() if one == label)
-        / sum(n for (one, _), n in total.items() if one == label)
-        for label in ("hard-negative", "benign")
-    }
-    f1 = 2 * recall * precision / (recall + precision)
-    print(f"recall {recall:.3f}, precision {precision:.3f}, F1 {f1:.3f}, false positives {rates}")
-    assert len(CORPUS) >= 60
-    assert recall >= MIN_RECALL, wrong
-    assert max(rates.values()) <= MAX_FALSE_POSITIVES, wrong
-    for key, number in total.items():
-        if key[0] == "malicious":
-            assert hits[key] / number >= MIN_RECALL - 0.05, (key, wrong)
+def test_recall_and_false_positives_hold_the_gate(mine: list[Outcome]) -> None:
+    found = rates(mine)
+    assert found.recall is not None
+    assert found.recall >= MIN_RECALL, [o.name for o in mine if o.malicious and not o.found]
+    for klass in {o.klass for o in mine if o.malicious}:
+        recall = rates([o for o in mine if o.klass == klass]).recall
+        assert recall is not None
+        assert recall >= MIN_RECALL - 0.05, klass
+    negatives = rates([o for o in mine if o.klass.startswith("hard-negative")])
+    assert negatives.false_positives is not None
+    assert negatives.false_positives <= MAX_FALSE_POSITIVES, [o.name for o in mine if not o.malicious and o.dangerous]
 
 
-def test_benign_entries_are_wholly_silent() -> None:
-    loud = [entry.item for entry in CORPUS if entry.label == "benign" and found(entry)[0]]
-    assert loud == []
+def test_what_must_be_dangerous_is(mine: list[Outcome]) -> None:
+    wanted = [o for o in mine if o.wanted]
+    assert sum(o.dangerous for o in wanted) / len(wanted) >= MIN_RECALL, [o.name for o in wanted if not o.dangerous]
+
+
+def test_benign_entries_are_wholly_silent(mine: list[Outcome]) -> None:
+    assert [o.name for o in mine if o.klass.startswith("benign") and o.found] == []
+
+
+#: What was reached on the half that nobody read: one of its 70 honest entries is called dangerous.
+UNREAD_RECALL = 0.88
+UNREAD_FALSE_POSITIVES = 0.015
+
+
+def test_the_level_reached_on_entries_written_by_others_is_kept() -> None:
+    """Not the goal but what is reached: raise the numbers with the checks, never tune on the unread half."""
+    read, unread = (rates(half) for half in held())
+    assert (read.recall or 0) >= 0.99
+    assert read.false_positives == 0
+    assert (unread.recall or 0) >= UNREAD_RECALL
+    assert (unread.false_positives or 0) <= UNREAD_FALSE_POSITIVES
