@@ -368,7 +368,7 @@ CONCEPTS: dict[str, str] = {
     ),
     "secret_file": (
         "dot_ssh id_rsa id_ed25519 id_ecdsa dot_aws dot_env dot_netrc dot_npmrc dot_pypirc dot_kube dot_gnupg "
-        "dot_git_credentials mcp_dot_json wallet_dot_dat /_etc_/_passwd /_etc_/_shadow environment_variables "
+        "dot_git_credentials mcp_dot_json wallet_dot_dat /_etc_/_passwd /_etc_/_shadow "
         "conversation_so_far other_tool_returned whatever_other_tool conversation_history chat_history "
         "browser_cookie"
     ),

@@ -147,7 +147,6 @@ _PARAMETERS: tuple[tuple[str, float, str], ...] = (
     (PROMPT, 0.7, "system_prompt <>3 your"),
     (PROMPT, 0.7, "verbatim <>4 system_prompt <>3 model|your"),
     (EXFILTRATION, 0.7, "encoded <>3 secret_file"),
-    (EXFILTRATION, 0.65, "every >3 secret <>5 user|whose"),
 )
 _THREATS = {EXFILTRATION: Threat.EXFILTRATION}
 
