@@ -218,7 +218,8 @@ class KernelEvent(EventBase):
     `t` is the kernel's time, `record` the recorder's own number (a gap in it is a lost record; -1: told afterwards).
     `pid`, `tid` and `parent` are numbers in the target's pid namespace; 0 where a process lives outside of it.
     Text is exact where `notes` lacks `escaped`; with it, bytes that are not UTF-8 are `\\xNN` and backslashes doubled.
-    `notes` may hold: escaped, cut, unreadable, relative, deleted, detached, nested, x32, compat32, entered.
+    `notes` may hold: escaped, cut, unreadable, relative, deleted, detached, nested, x32, compat32, entered,
+    changed (a claimed path was another one when the call began).
     """
 
     record: int = -1

@@ -30,8 +30,8 @@ FLAG_COMPAT, FLAG_X32, FLAG_DENIED, FLAG_NESTED, FLAG_ENTERED, FLAG_UNREADABLE, 
 (
     PART_ARGUMENTS, PART_PATH, PART_PATH2, PART_BASE, PART_BASE2, PART_FILE, PART_FILE2, PART_IDENTITY, PART_SOCKET,
     PART_LOCAL, PART_REMOTE, PART_ADDRESS, PART_ARGV, PART_ENVIRONMENT, PART_REQUESTED, PART_INTERPRETER,
-    PART_DIRECTORY,
-) = range(1, 18)  # fmt: skip
+    PART_CHANGED, PART_DIRECTORY,
+) = range(1, 19)  # fmt: skip
 CUT, CLAIM, DELETED, DETACHED, REVERSED = (1 << bit for bit in range(5))
 
 #: Records that are told afterwards have no number.
@@ -133,7 +133,7 @@ class RecordDecoder:
     def _tell(self, record: bytes, told: list[Event]) -> None:
         try:
             event = self._event(record)
-        except (ValueError, IndexError, struct.error):
+        except (ValueError, LookupError, struct.error):
             event = None
         if event is None:
             self.damaged += 1
@@ -267,6 +267,8 @@ class RecordDecoder:
             claimed = claimed or claimed2
         if claimed:
             common["claimed"] = True
+        if PART_CHANGED in parts:
+            notes.append("changed")
         if PART_IDENTITY in parts:
             common["identity"] = _identity(parts)
         if PART_SOCKET in parts:

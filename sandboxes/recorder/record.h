@@ -68,6 +68,7 @@ enum part_tag {
     PART_ENVIRONMENT,   /* names only, zero-terminated (the loader drops the values) */
     PART_REQUESTED,     /* exec: the name as asked for, the kernel's copy */
     PART_INTERPRETER,   /* exec of a script: what runs it */
+    PART_CHANGED,       /* empty: a path was another one when the call began */
     PART_DIRECTORY,     /* exec: the working directory */
 };
 
@@ -132,6 +133,7 @@ enum call_flag {
     CALL_VITAL = 1,   /* goes to the second ring */
     CALL_TRACKED = 2, /* filters look at its arguments: remember whether it was entered */
     CALL_BLOCKING = 4, /* may never return: kept in `pending` while it runs */
+    CALL_COMPARED = 16, /* its paths are read at the beginning as well, and compared */
     CALL_SENDS = 8,   /* a result over zero is bytes written to the first argument */
 };
 

@@ -78,6 +78,8 @@ struct {
 
 struct tracked {
     u32 entered; /* number + 1 of the call that was begun */
+    u32 spare;
+    u64 claims[2]; /* digests of its paths as they were then */
 };
 
 struct {
@@ -510,6 +512,17 @@ static __always_inline void put_arguments(struct scratch *s, u32 count)
     put(s, PART_ARGUMENTS, 0, (count > 6 ? 6 : count) * sizeof(u64));
 }
 
+static __noinline u64 digest_of(u64 address)
+{
+    u64 words[8] = {};
+    u64 sum = 14695981039346656037ULL;
+
+    bpf_probe_read_user_str(words, sizeof words, (void *)address);
+    for (int i = 0; i < 8; i++)
+        sum = (sum ^ words[i]) * 1099511628211ULL;
+    return sum;
+}
+
 /* A path as it was given, and where it is relative the directory it starts from. */
 __noinline int put_claimed_path(u32 which, u64 address, u64 directory, u32 second)
 {
@@ -715,12 +728,18 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long id)
         tell_transfer(arguments[0], deep);
         return 0;
     }
-    if (call->flags & CALL_TRACKED) {
+    if (call->flags & (CALL_TRACKED | CALL_COMPARED)) {
+        read_arguments(arguments, regs, 0);
         struct tracked *found = bpf_task_storage_get(&tracked, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-        if (found)
-            found->entered = id + 1;
-        else
+        if (!found) {
             add(&shared.storage_missed, 1);
+        } else {
+            found->entered = id + 1;
+            if (call->flags & CALL_COMPARED) {
+                found->claims[0] = call->path ? digest_of(argument(arguments, call->path)) : 0;
+                found->claims[1] = call->path2 ? digest_of(argument(arguments, call->path2)) : 0;
+            }
+        }
     }
     if (call->flags & CALL_BLOCKING) {
         read_arguments(arguments, regs, 0);
@@ -953,6 +972,15 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
     if (call.path2) {
         u64 directory = call.base2 ? argument(arguments, call.base2) : (u64)AT_FDCWD;
         put_claimed_path(s->which, argument(arguments, call.path2), directory, 1);
+    }
+    if (call.flags & CALL_COMPARED) {
+        struct tracked *found = bpf_task_storage_get(&tracked, task, 0, 0);
+        if (found && found->entered == id + 1 &&
+            ((call.path && found->claims[0] != digest_of(argument(arguments, call.path))) ||
+             (call.path2 && found->claims[1] != digest_of(argument(arguments, call.path2)))))
+            put(s, PART_CHANGED, 0, 0);
+        if (found)
+            found->entered = 0;
     }
     if (call.file)
         put_descriptor(s->which, argument(arguments, call.file), 0);

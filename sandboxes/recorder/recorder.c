@@ -175,16 +175,16 @@ static void choose_calls(void)
     CALL(stat, KIND_STAT, 0, 1, .path = 1);
     CALL(lstat, KIND_STAT, 0, 1, .path = 1);
     CALL(readlink, KIND_STAT, 0, 1, .path = 1);
-    CALL(unlink, KIND_PLAIN, 0, 1, .path = 1);
-    CALL(rmdir, KIND_PLAIN, 0, 1, .path = 1);
-    CALL(rename, KIND_PLAIN, 0, 2, .path = 1, .path2 = 2);
-    CALL(link, KIND_PLAIN, 0, 2, .path = 1, .path2 = 2);
-    CALL(symlink, KIND_PLAIN, 0, 2, .path = 1, .path2 = 2);
-    CALL(chmod, KIND_PLAIN, 0, 2, .path = 1);
-    CALL(chown, KIND_PLAIN, 0, 3, .path = 1);
-    CALL(lchown, KIND_PLAIN, 0, 3, .path = 1);
-    CALL(mkdir, KIND_PLAIN, 0, 2, .path = 1);
-    CALL(mknod, KIND_PLAIN, 0, 3, .path = 1);
+    CALL(unlink, KIND_PLAIN, CALL_COMPARED, 1, .path = 1);
+    CALL(rmdir, KIND_PLAIN, CALL_COMPARED, 1, .path = 1);
+    CALL(rename, KIND_PLAIN, CALL_COMPARED, 2, .path = 1, .path2 = 2);
+    CALL(link, KIND_PLAIN, CALL_COMPARED, 2, .path = 1, .path2 = 2);
+    CALL(symlink, KIND_PLAIN, CALL_COMPARED, 2, .path = 1, .path2 = 2);
+    CALL(chmod, KIND_PLAIN, CALL_COMPARED, 2, .path = 1);
+    CALL(chown, KIND_PLAIN, CALL_COMPARED, 3, .path = 1);
+    CALL(lchown, KIND_PLAIN, CALL_COMPARED, 3, .path = 1);
+    CALL(mkdir, KIND_PLAIN, CALL_COMPARED, 2, .path = 1);
+    CALL(mknod, KIND_PLAIN, CALL_COMPARED, 3, .path = 1);
     CALL(modify_ldt, KIND_PLAIN, 0, 3);
     CALL(ioperm, KIND_PLAIN, 0, 3);
     CALL(iopl, KIND_PLAIN, 0, 1);
@@ -201,28 +201,28 @@ static void choose_calls(void)
 #endif
     CALL(statx, KIND_STAT, 0, 4, .path = 2, .base = 1);
     CALL(readlinkat, KIND_STAT, 0, 2, .path = 2, .base = 1);
-    CALL(unlinkat, KIND_PLAIN, 0, 3, .path = 2, .base = 1);
-    CALL(renameat2, KIND_PLAIN, 0, 5, .path = 2, .path2 = 4, .base = 1, .base2 = 3);
+    CALL(unlinkat, KIND_PLAIN, CALL_COMPARED, 3, .path = 2, .base = 1);
+    CALL(renameat2, KIND_PLAIN, CALL_COMPARED, 5, .path = 2, .path2 = 4, .base = 1, .base2 = 3);
 #ifdef SYS_renameat
-    CALL(renameat, KIND_PLAIN, 0, 4, .path = 2, .path2 = 4, .base = 1, .base2 = 3);
+    CALL(renameat, KIND_PLAIN, CALL_COMPARED, 4, .path = 2, .path2 = 4, .base = 1, .base2 = 3);
 #endif
-    CALL(linkat, KIND_PLAIN, 0, 5, .path = 2, .path2 = 4, .base = 1, .base2 = 3);
-    CALL(symlinkat, KIND_PLAIN, 0, 3, .path = 1, .path2 = 3, .base2 = 2);
+    CALL(linkat, KIND_PLAIN, CALL_COMPARED, 5, .path = 2, .path2 = 4, .base = 1, .base2 = 3);
+    CALL(symlinkat, KIND_PLAIN, CALL_COMPARED, 3, .path = 1, .path2 = 3, .base2 = 2);
     CALL(fchmod, KIND_PLAIN, 0, 2, .file = 1);
-    CALL(fchmodat, KIND_PLAIN, 0, 3, .path = 2, .base = 1);
-    want(452, (struct call){KIND_PLAIN, 0, 4, .path = 2, .base = 1}); /* fchmodat2, newer than the headers */
+    CALL(fchmodat, KIND_PLAIN, CALL_COMPARED, 3, .path = 2, .base = 1);
+    want(452, (struct call){KIND_PLAIN, CALL_COMPARED, 4, .path = 2, .base = 1}); /* fchmodat2, newer than the headers */
     CALL(fchown, KIND_PLAIN, 0, 3, .file = 1);
-    CALL(fchownat, KIND_PLAIN, 0, 5, .path = 2, .base = 1);
-    CALL(mkdirat, KIND_PLAIN, 0, 3, .path = 2, .base = 1);
-    CALL(mknodat, KIND_PLAIN, 0, 4, .path = 2, .base = 1);
-    CALL(truncate, KIND_PLAIN, 0, 2, .path = 1);
+    CALL(fchownat, KIND_PLAIN, CALL_COMPARED, 5, .path = 2, .base = 1);
+    CALL(mkdirat, KIND_PLAIN, CALL_COMPARED, 3, .path = 2, .base = 1);
+    CALL(mknodat, KIND_PLAIN, CALL_COMPARED, 4, .path = 2, .base = 1);
+    CALL(truncate, KIND_PLAIN, CALL_COMPARED, 2, .path = 1);
     CALL(ftruncate, KIND_PLAIN, 0, 2, .file = 1);
     CALL(fallocate, KIND_PLAIN, 0, 4, .file = 1);
-    CALL(setxattr, KIND_PLAIN, 0, 5, .path = 1, .path2 = 2);
-    CALL(lsetxattr, KIND_PLAIN, 0, 5, .path = 1, .path2 = 2);
+    CALL(setxattr, KIND_PLAIN, CALL_COMPARED, 5, .path = 1, .path2 = 2);
+    CALL(lsetxattr, KIND_PLAIN, CALL_COMPARED, 5, .path = 1, .path2 = 2);
     CALL(fsetxattr, KIND_PLAIN, 0, 5, .path2 = 2, .file = 1);
-    CALL(removexattr, KIND_PLAIN, 0, 2, .path = 1, .path2 = 2);
-    CALL(lremovexattr, KIND_PLAIN, 0, 2, .path = 1, .path2 = 2);
+    CALL(removexattr, KIND_PLAIN, CALL_COMPARED, 2, .path = 1, .path2 = 2);
+    CALL(lremovexattr, KIND_PLAIN, CALL_COMPARED, 2, .path = 1, .path2 = 2);
     CALL(fremovexattr, KIND_PLAIN, 0, 2, .path2 = 2, .file = 1);
     CALL(chdir, KIND_DIRECTORY, 0, 1, .path = 1);
     CALL(fchdir, KIND_DIRECTORY, 0, 1);

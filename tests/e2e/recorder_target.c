@@ -65,12 +65,15 @@ static void threads(int count, void *(*body)(void *))
 /* One thread flips the name between two files of different sizes while another opens it. */
 static volatile char flipping[] = "/home/user/file-a";
 static volatile int flipped_enough;
+static volatile unsigned long flipped;
 
 static void *flip(void *unused)
 {
     while (!flipped_enough) {
-        flipping[sizeof flipping - 2] = 'b';
-        flipping[sizeof flipping - 2] = 'a';
+        flipping[sizeof flipping - 2] = flipped & 1 ? 'a' : 'b';
+        flipped++;
+        for (volatile int pause = 0; pause < 20; pause++)
+            ; /* else the two stores meet before anybody else sees the first */
     }
     return unused;
 }
@@ -94,6 +97,25 @@ static void flips(int count)
     flipped_enough = 1;
     pthread_join(flipper, NULL);
     printf("plain %d decoy %d\n", plain, decoy);
+}
+
+/* The same with names that the kernel reads once and keeps nowhere. */
+static void moves(int count)
+{
+    pthread_t flipper;
+    pthread_create(&flipper, NULL, flip, NULL);
+    for (int i = 0; i < count; i++) {
+        unsigned long before = flipped; /* only while the other thread runs at this very time */
+        for (volatile int pause = 0; pause < 200; pause++)
+            ;
+        if (flipped == before)
+            i--;
+        else
+            rename("/nowhere", (const char *)flipping);
+    }
+    flipped_enough = 1;
+    pthread_join(flipper, NULL);
+    rename("/nowhere", "/home/user/file-c");
 }
 
 static void addresses(void)
@@ -334,6 +356,8 @@ int main(int argc, char **argv)
         threads(8, failing_opens);
     } else if (strcmp(argv[1], "flips") == 0)
         flips(number);
+    else if (strcmp(argv[1], "moves") == 0)
+        moves(number);
     else if (strcmp(argv[1], "addresses") == 0)
         addresses();
     else if (strcmp(argv[1], "denied") == 0)

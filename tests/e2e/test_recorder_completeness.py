@@ -214,6 +214,14 @@ def test_a_second_thread_that_flips_the_name_deceives_nobody(target: bytes) -> N
     assert stage.end is not None and stage.end.complete
 
 
+def test_names_that_change_while_they_are_read_are_told(target: bytes) -> None:
+    stage, _ = recorded(target, "/tmp/target", "moves", "2000")
+    *moved, still = stage.named("rename", "renameat", "renameat2")
+    assert len(moved) == 2000
+    assert any("changed" in event.notes for event in moved)
+    assert still.path2 == "/home/user/file-c" and "changed" not in still.notes
+
+
 def test_a_nested_namespace_is_followed(target: bytes) -> None:
     stage, _ = recorded(target, "/tmp/target", "nested", privileged=True)
     (made,) = [event for event in stage.calls if event.path == "/tmp/nested-was-here"]

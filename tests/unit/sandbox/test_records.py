@@ -200,6 +200,11 @@ def test_what_is_odd_about_a_path_is_noted(flags: int, path: str, notes: set[str
     assert (event.path, set(event.notes)) == (path, notes)
 
 
+def test_a_claim_that_changed_is_noted() -> None:
+    event = one(part(records.PART_PATH, b"/a", records.CLAIM), part(records.PART_CHANGED, b""))
+    assert event.claimed and event.notes == ("changed",)
+
+
 def test_the_root_itself_has_no_components() -> None:
     assert one(part(records.PART_FILE, b"", records.REVERSED)).path == "/"
 
