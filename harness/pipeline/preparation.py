@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.acquisition.node.plan import without_scripts
 from harness.model.errors import TargetError, UsageError
 from harness.model.options import RunOptions
 from harness.model.plan import Obstacle
@@ -12,7 +11,6 @@ from harness.model.recording import InstallStepEvent, NoteEvent, Phase
 from harness.model.target import Acquired, EntryPoint, InstallPlan, TargetKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.workspace import PLACE, WORKSPACE, fill, planted_files
-from harness.probing.starting.obstacles import obstacle_of
 from harness.sandbox.base import InstalledTarget, InstallFailed, LaunchSpec, Sandbox
 
 
@@ -41,6 +39,9 @@ async def install(sandbox: Sandbox, acquired: Acquired, options: RunOptions, bun
     """
     outcome = await _run(sandbox, acquired.install, options, bundle)
     if isinstance(outcome, InstallFailed):
+        from harness.acquisition.node.plan import without_scripts
+        from harness.probing.starting.obstacles import obstacle_of
+
         found = obstacle_of(outcome.steps[-1].output) if outcome.steps else None
         plan = without_scripts(acquired.install) if found and found[0] is Obstacle.NATIVE_ADDON else None
         if found and plan is not None:
@@ -77,6 +78,8 @@ _REMEDY = "see the install steps in the recording"
 def _why(failed: InstallFailed) -> str:
     if failed.timed_out:
         return ": it took too long"
+    from harness.probing.starting.obstacles import obstacle_of
+
     found = obstacle_of(failed.steps[-1].output) if failed.steps else None
     if found is None:
         return ""

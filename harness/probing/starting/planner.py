@@ -8,41 +8,22 @@ suggested is kept, for when the later ones lead nowhere. The way of a server tha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from harness.model.base import canonical_json
 from harness.model.options import RunOptions
 from harness.model.plan import Action, ActionKind, Adjustment, Observation
-from harness.probing.starting import credentials, drift, files, flags, subcommands, transport, variables
 from harness.probing.starting.case import Case, Proposal, StartFacts, case_of
 from harness.probing.starting.material import Material
-from harness.probing.starting.obstacles import obstacle_of
-from harness.probing.starting.words import differences, ending
+
+if TYPE_CHECKING:
+    from harness.probing.starting.remedies import Remedy
 
 #: How often a target is started at most.
 MAX_ATTEMPTS = 8
 #: Attempts after one that started and listed no tools.
 MAX_FOR_TOOLS = 2
-
-_Remedy = Callable[[Case], Iterable[Proposal]]
-
-#: For an attempt that ended. Flags come before subcommands where a complaint asks for them by name.
-REMEDIES: tuple[_Remedy, ...] = (
-    drift.propose,
-    variables.propose,
-    flags.demanded,
-    subcommands.listed,
-    flags.shown,
-    files.propose,
-    subcommands.guessed,
-    transport.propose,
-    variables.from_source,
-)
-#: For one that lives and says nothing.
-FOR_SILENCE: tuple[_Remedy, ...] = (transport.propose, variables.propose, files.propose)
-#: For one that started, and lists no tools, or answers a list with an error.
-FOR_TOOLS: tuple[_Remedy, ...] = (credentials.named, credentials.read)
-FOR_LISTS: tuple[_Remedy, ...] = (credentials.named, files.propose)
 
 
 class StartPlanner:
@@ -57,7 +38,7 @@ class StartPlanner:
         self._current = Proposal(Adjustment(), "")
         self._tried = {_key(Adjustment())}
         self._whys: set[str] = set()
-        self._cases: list[tuple[Case, tuple[_Remedy, ...]]] = []
+        self._cases: list[tuple[Case, tuple[Remedy, ...]]] = []
         self._variables: tuple[str, ...] | None = None
         self._answered: tuple[Adjustment, int] | None = None
         self._telling: Case | None = None
@@ -127,10 +108,9 @@ class StartPlanner:
         self._for_tools += answered
         if self._current.guess and self._cases and _same(case, self._cases[-1][0]):
             return  # the guess changed nothing: what was seen before counts on
-        remedies = FOR_SILENCE if seen.silent else REMEDIES
-        if lives:
-            remedies = FOR_LISTS if seen.tools else FOR_TOOLS
-        self._cases.append((case, remedies))
+        from harness.probing.starting.remedies import remedies_for  # a server that starts at once never pays for them
+
+        self._cases.append((case, remedies_for(seen, lives=lives)))
 
     _result: Observation | None = None
 
@@ -156,11 +136,15 @@ class StartPlanner:
         """True when the output names settings in a form that only the source completes."""
         if self._variables is not None or not self._facts.readable:
             return False
-        return variables.incomplete(self._cases[-1][0])
+        from harness.probing.starting.variables import incomplete
+
+        return incomplete(self._cases[-1][0])
 
     def _source_may_tell(self) -> bool:
         """True when a remedy for the newest case works with what the source reads."""
-        return not {variables.from_source, credentials.read}.isdisjoint(self._cases[-1][1])
+        from harness.probing.starting.remedies import FROM_SOURCE
+
+        return not FROM_SOURCE.isdisjoint(self._cases[-1][1])
 
     def _learn(self, names: tuple[str, ...]) -> None:
         self._variables = names
@@ -177,7 +161,7 @@ class StartPlanner:
         """
         for case, remedies in reversed(self._cases):
             newest = case is self._cases[-1][0]
-            if not newest and self._cases[-1][1] in (FOR_TOOLS, FOR_LISTS):
+            if not newest and self._cases[-1][0].seen.usable:
                 break
             for remedy in remedies:
                 for proposal in remedy(case):
@@ -190,6 +174,11 @@ class StartPlanner:
 
     def _conclude(self) -> Iterator[Action]:
         """Say what it took to start, or why it did not; nothing where the first attempt was all."""
+        if self._answered is not None and self._answered[1] == 1:
+            return
+        from harness.probing.starting.obstacles import obstacle_of
+        from harness.probing.starting.words import differences, ending
+
         if self._answered is not None:
             adjustment, attempt = self._answered
             if attempt > 1 and self._cases:
