@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import anyio.to_thread
 
-from harness.acquisition.release import acquire_of_its_time
-from harness.acquisition.variables import source_variables
 from harness.model.errors import TargetError
 from harness.model.options import RunOptions
 from harness.model.plan import Adjustment
@@ -84,10 +82,14 @@ class Supply:
 
     async def variables(self) -> tuple[str, ...]:
         """The variables that the target's source reads."""
+        from harness.acquisition.variables import source_variables
+
         return await anyio.to_thread.run_sync(source_variables, self._acquired)
 
     async def _renew(self) -> bool:
         """Install the dependencies of the release's time; False when there are none to be had, or the same."""
+        from harness.acquisition.release import acquire_of_its_time
+
         self._progress.note("looking for the dependencies of the release's time")
         acquired = await acquire_of_its_time(self._acquired, self._options, packages_dir(), self._progress.note)
         if acquired is None:
