@@ -43,11 +43,12 @@ async def install(sandbox: Sandbox, acquired: Acquired, options: RunOptions, bun
         from harness.probing.starting.obstacles import obstacle_of
 
         found = obstacle_of(outcome.steps[-1].output) if outcome.steps else None
-        plan = without_scripts(acquired.install) if found and found[0] is Obstacle.NATIVE_ADDON else None
+        plan = without_scripts(acquired.install) if found and found[0] in _SCRIPTS else None
         if found and plan is not None:
-            text = f"its native add-on {found[1]} can't be built here: it was installed without running install scripts"
+            missing = f"{found[0].value} {found[1]}".strip()
+            text = f"an install script failed ({missing}): it was installed without running install scripts"
             outcome = await _run(sandbox, plan, options, bundle)
-            bundle.record(NoteEvent(phase=Phase.INSTALL, session="install", text=text.replace("  ", " ")))
+            bundle.record(NoteEvent(phase=Phase.INSTALL, session="install", text=text))
     if isinstance(outcome, InstallFailed):
         raise TargetError(f"the target could not be installed{_why(outcome)}", remedy=_REMEDY)
     return outcome
@@ -72,6 +73,8 @@ async def _run(
     return outcome
 
 
+#: What makes install scripts fail that a server can often do without: an add-on to build, a download.
+_SCRIPTS = (Obstacle.NATIVE_ADDON, Obstacle.NETWORK)
 _REMEDY = "see the install steps in the recording"
 
 
