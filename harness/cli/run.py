@@ -14,7 +14,7 @@ import click
 from harness.cli.console import ProgressLine, stderr_console
 from harness.cli.output import Outputs, output_options
 from harness.model.errors import UsageError
-from harness.model.options import ActiveLevel, RunOptions, Transport
+from harness.model.options import ActiveLevel, RecorderChoice, RunOptions, Transport
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.policy_file import load_policy
 from harness.pipeline.redaction import REDACTED
@@ -41,10 +41,11 @@ class TargetCommand(click.Command):
     epilog="""\b
 Examples:
   harness run pypi:mcp-server-time
-  harness run pypi:mcp-server-git==2025.7.1 --constraint 'mcp<2'
-  harness run npm:@modelcontextprotocol/server-filesystem --arg={workspace}
+  harness run pypi:mcp-server-time==2025.7.1 --constraint 'mcp<2'
+  harness run npm:@modelcontextprotocol/server-memory --as-of 2025-09-01
   harness run ./my-server --entry my-server --env API_KEY={canary}
-  harness run server.py --format json > result.json
+  harness run claude_desktop_config.json#NAME
+  harness run server.py --arg={workspace}/notes --file ./notes:notes --format json > result.json
   harness run -- python3 -c 'print("not a server")'
 """,
 )
@@ -125,6 +126,13 @@ Examples:
     help="Seconds for the first answer.",
 )
 @click.option("--runtime", metavar="NAME", help="Another OCI runtime of the engine (runsc, kata …).")
+@click.option(
+    "--recorder",
+    type=click.Choice([str(choice) for choice in RecorderChoice]),
+    default="none",
+    show_default=True,
+    help="What records system calls: eBPF where it works (auto), eBPF or an error, or nothing.",
+)
 @click.option("--stock-client/--no-stock-client", default=True, help="Also try the server with the mcp SDK's client.")
 @click.option(
     "--bundle", type=click.Path(path_type=Path), metavar="DIR", help="Where the recording goes (a new folder)."
@@ -161,6 +169,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         jobs=given["jobs"],
         runtime=given["runtime"],
         stock_client=given["stock_client"],
+        recorder=RecorderChoice(given["recorder"]),
     )
     request = RunRequest(
         target=given["target"],

@@ -27,6 +27,14 @@ class Transport(StrEnum):
     HTTP = "http"
 
 
+class RecorderChoice(StrEnum):
+    """What records system calls: the best there is, eBPF or nothing at all, or nothing by choice."""
+
+    AUTO = "auto"
+    EBPF = "ebpf"
+    NONE = "none"
+
+
 class Limits(Record):
     """Bounds on everything that a target can make grow. Sizes in bytes, times in seconds."""
 
@@ -47,6 +55,7 @@ class Limits(Record):
     cpus: float = 1.0
     open_files: int = 1024
     tmpfs_bytes: int = 256 << 20
+    kernel_events: int = 2_000_000
     analyzer_seconds: float = 60.0
     analyzer_memory_bytes: int = 1 << 30
 
@@ -87,4 +96,5 @@ class RunOptions(Record):
     jobs: int = 4
     runtime: str | None = None
     stock_client: bool = True
+    recorder: RecorderChoice = RecorderChoice.NONE
     limits: Limits = Limits()

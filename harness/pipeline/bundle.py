@@ -19,7 +19,7 @@ import zstandard
 from harness.model.base import Record, canonical_json
 from harness.model.options import Limits
 from harness.model.plan import Action
-from harness.model.recording import Event, FrameEvent, LimitEvent, Manifest
+from harness.model.recording import Event, FrameEvent, LimitEvent, Manifest, ProcessEvent, SyscallEvent
 from harness.model.surface import Surface
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.redaction import Redactor
@@ -47,6 +47,8 @@ class BundleWriter:
         self._seq = 0
         self._message_bytes = 0
         self._shortening = False
+        self._kernel_events = 0
+        self.dropped_kernel_events = 0
         self._surfaces: list[Surface] = []
         self._phases: list[str] = []
         folder.mkdir(parents=True)
@@ -86,6 +88,25 @@ class BundleWriter:
                 self._events.flush(zstandard.FLUSH_BLOCK)
                 self._events_file.flush()
         return stamp["seq"]
+
+    @property
+    def epoch(self) -> int:
+        """The start of the run in nanoseconds of CLOCK_MONOTONIC: the zero of every event's time."""
+        return self._started
+
+    def record_kernel(self, events: list[Event]) -> None:
+        """Number and store events of the kernel's record, which carry their own times.
+
+        Past the bound only what matters most is kept (programs, connections, decoys, heartbeats); the rest is counted
+        in `dropped_kernel_events`, by which the session's record is known not to be whole.
+        """
+        for event in events:
+            self._kernel_events += 1
+            if self._kernel_events > self._limits.kernel_events and not _matters(event):
+                self.dropped_kernel_events += 1
+                continue
+            self._seq += 1
+            self._write(self._events, event.model_copy(update={"seq": self._seq}))
 
     def _frame(self, event: FrameEvent) -> None:
         keep = self._limits.frame_keep_bytes if not self._shortening else SHORT_FRAME_BYTES
@@ -153,6 +174,13 @@ class BundleWriter:
             self._events.close()  # type: ignore[no-untyped-call]
             for file in (self._messages, self._plan, self._events_file):
                 file.close()
+
+
+def _matters(event: Event) -> bool:
+    """What is kept of a flood of system calls."""
+    if isinstance(event, SyscallEvent):
+        return event.decoy or event.denied or event.call == "connect"
+    return not isinstance(event, ProcessEvent) or event.what == "exec"
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -11,9 +11,9 @@ from contextlib import AsyncExitStack, contextmanager
 
 import harness
 from harness.acquisition import acquire
-from harness.model.errors import TargetError
-from harness.model.options import RunOptions
-from harness.model.recording import Manifest, Phase
+from harness.model.errors import EngineError, TargetError
+from harness.model.options import RecorderChoice, RunOptions
+from harness.model.recording import Grade, Manifest, Phase
 from harness.model.target import Acquired, TargetRef
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.driver import Driver
@@ -82,6 +82,7 @@ class Recorder:
         with self._phase(Phase.INSTALL):
             installed = await install(sandbox, acquired, self._options, self._bundle)
         self._know(images=(installed.image,))
+        record = await self._can_record(sandbox)
         supply = Supply(
             sandbox,
             acquired,
@@ -93,6 +94,7 @@ class Recorder:
             self._entropy,
             self._progress,
             self._renewed,
+            record=record,
         )
         with self._phase("sessions"):
             async with AsyncExitStack() as stack:
@@ -101,6 +103,20 @@ class Recorder:
                     client = await stack.enter_async_context(prestart(self._options.limits))
                 driver = Driver(sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client)
                 await driver.run(StartPlanner(self._options, supply.facts()), self._options.timeout)
+
+    async def _can_record(self, sandbox: Sandbox) -> bool:
+        """Whether system calls are recorded. Raises EngineError where eBPF was demanded and can't be had."""
+        choice = self._options.recorder
+        if choice is RecorderChoice.NONE:
+            return False
+        problem = await sandbox.recorder_problem()
+        if problem is None:
+            self._know(recorder=RecorderChoice.EBPF, grade=Grade.TRUSTED)
+            return True
+        if choice is RecorderChoice.EBPF:
+            raise EngineError(f"system calls can't be recorded: {problem}", remedy="use --recorder none, and know less")
+        self._know(notes=(*self._manifest.notes, f"system calls were not recorded: {problem}"))
+        return False
 
     def _renewed(self, acquired: Acquired, installed: InstalledTarget) -> None:
         """Another closure of the same release was installed: it is what the result is about."""

@@ -9,7 +9,15 @@ import anyio
 import anyio.abc
 
 from harness.model.options import RunOptions
-from harness.model.recording import AttemptEvent, DeadlineEvent, ExitEvent, Phase, PhaseEvent, StderrEvent
+from harness.model.recording import (
+    AttemptEvent,
+    DeadlineEvent,
+    ExitEvent,
+    Phase,
+    PhaseEvent,
+    RecorderEndEvent,
+    StderrEvent,
+)
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.stderr import StderrKeeper
@@ -87,6 +95,7 @@ async def open_session(
     )
     bundle.record(PhaseEvent(phase=Phase.START, session=name, nonce=entropy.nonce()))
     keeper = StderrKeeper(options.limits.stderr_bytes)
+    spec = spec.model_copy(update={"session": name, "epoch": bundle.epoch})
     async with sandbox.launch(spec) as process, anyio.create_task_group() as tasks:
         finished = anyio.Event()
 
@@ -95,14 +104,34 @@ async def open_session(
             finished.set()
 
         tasks.start_soon(keep)
+        record = process.recording
+        seen = anyio.Event()
+
+        async def watch() -> None:
+            if record is not None:
+                async for events in record.batches():
+                    bundle.record_kernel(events)
+            seen.set()
+
+        tasks.start_soon(watch)
         session = Session(name, process, bundle, entropy, keeper)
         yield session
         await session.enter(Phase.STOP)
         session.report = report = await process.stop(options.stop_grace)
         with anyio.move_on_after(DRAIN_SECONDS):
             await finished.wait()
+        if record is not None:
+            ended = await record.stop()
+            with anyio.move_on_after(DRAIN_SECONDS):
+                await seen.wait()
+            bundle.record(_whole(ended, bundle.dropped_kernel_events))
         tasks.cancel_scope.cancel()
         _record_end(session, bundle, report, keeper, number)
+
+
+def _whole(ended: RecorderEndEvent, dropped: int) -> RecorderEndEvent:
+    """What the recorder says of itself, and what the bundle's bound cost."""
+    return ended.model_copy(update={"lost": {**ended.lost, "bundle": dropped}}) if dropped else ended
 
 
 def _record_end(session: Session, bundle: BundleWriter, report: ExitReport, keeper: StderrKeeper, number: int) -> None:

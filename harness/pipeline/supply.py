@@ -23,7 +23,10 @@ _OWN_COMMAND = frozenset({"command", "config"})
 
 
 class Supply:
-    """One target, ready to be launched. `on_renewal` is told when another closure was installed in its place."""
+    """One target, ready to be launched. `on_renewal` is told when another closure was installed in its place.
+
+    `record`: whether the system calls of its lives are recorded.
+    """
 
     def __init__(
         self,
@@ -37,6 +40,8 @@ class Supply:
         entropy: Entropy,
         progress: Progress,
         on_renewal: Callable[[Acquired, InstalledTarget], None],
+        *,
+        record: bool = False,
     ) -> None:
         self._sandbox = sandbox
         self._acquired = acquired
@@ -47,6 +52,7 @@ class Supply:
         self._progress = progress
         self._on_renewal = on_renewal
         self._renewed = False
+        self._record = record
         self._own = len(entry.argv)
         self._spec = launch_spec(acquired, entry, installed, options, secrets, entropy.nonce)
 
@@ -77,6 +83,7 @@ class Supply:
                 "argv": (*own, *adjustment.subcommand, *given, *adjustment.arguments),
                 "environment": {**adjustment.environment, **spec.environment},
                 "seed": {**files, **spec.seed},
+                "record": self._record,
             }
         )
 

@@ -148,6 +148,10 @@ class Sandbox(Protocol):
         """Install into a labelled volume keyed by plan and image, or return the sealed one that exists."""
         ...
 
+    async def recorder_problem(self) -> str | None:
+        """Start a recorder ahead of the next launch and wait for it: None, or the reason why none can be made."""
+        ...
+
     def launch(self, spec: LaunchSpec) -> AbstractAsyncContextManager[SandboxedProcess]:
         """Create gate, warden and recorder, open the gate, yield the running process; nothing is left at exit.
 

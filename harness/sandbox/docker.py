@@ -36,7 +36,7 @@ from harness.sandbox.hardening import (
 from harness.sandbox.installer import Workshop, install, install_limits, use_volume
 from harness.sandbox.lease import Lease, StateDirectory, hold_lease
 from harness.sandbox.reaper import reap
-from harness.sandbox.recorder import RECORDER_IMAGE, RING_KIB, Recorder, start_recorder
+from harness.sandbox.recorder import RECORDER_IMAGE, RING_KIB, Recorder, RecorderUnavailable, start_recorder
 from harness.sandbox.recorder_process import RECORDER_GRACE_SECONDS, RecordedProcess
 from harness.sandbox.seccomp import profile_json
 from harness.sandbox.volumes import HeldVolumes
@@ -161,6 +161,15 @@ class DockerSandbox:
             )
             name = self._shop.name("recorder")
             self._spare = start_recorder(self._shop.engine, self._tasks, self._collected, name, config)
+
+    async def recorder_problem(self) -> str | None:
+        try:
+            await self.prepare_recorder()
+            assert self._spare is not None
+            await self._spare.ready()
+        except RecorderUnavailable as error:
+            return error.message
+        return None
 
     @asynccontextmanager
     async def _recorder(self, wanted: bool, collected: Doomed) -> AsyncIterator[Recorder | None]:
