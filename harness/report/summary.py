@@ -11,7 +11,7 @@ from rich.text import Text
 from harness.model.finding import Finding
 from harness.model.recording import Grade
 from harness.model.result import AnalyzerStatus, ScanResult
-from harness.report import phrasing
+from harness.report import behavior, phrasing
 from harness.report.canvas import SEVERITY_STYLE, VERDICT_STYLE, draw
 from harness.report.escape import one_line, visible
 
@@ -63,6 +63,9 @@ def _rows(result: ScanResult) -> Iterable[tuple[str, RenderableType]]:
     yield "", ""
     yield "Surface", _surface(result)
     yield "Client", _client(result)
+    done = list(behavior.lines(result.behavior))
+    if done:
+        yield "Behaviour", _lines(done)
     yield "Recording", _recording(result)
     if result.notes:
         yield "Notes", _lines(result.notes)
@@ -146,10 +149,13 @@ def _gaps(result: ScanResult) -> RenderableType:
 def _analyzers(result: ScanResult) -> RenderableType:
     done = [visible(a.name) for a in result.analyzers if a.status is AnalyzerStatus.COMPLETED]
     lines = [f"{', '.join(done)} completed"] if done else []
+    others: dict[tuple[str, str], list[str]] = {}
     for analyzer in result.analyzers:
         if analyzer.status is not AnalyzerStatus.COMPLETED:
             need = "required" if analyzer.required else "not required"
-            lines.append(f"{visible(analyzer.name)} {analyzer.status} ({need}): {one_line(analyzer.reason)}")
+            key = (f"{analyzer.status} ({need})", one_line(analyzer.reason))
+            others.setdefault(key, []).append(visible(analyzer.name))
+    lines += [f"{', '.join(names)} {how}: {reason}" for (how, reason), names in others.items()]
     return _lines(lines) if lines else "none ran"
 
 
@@ -192,10 +198,6 @@ def _recording(result: ScanResult) -> RenderableType:
         lines.append("no system calls or egress were recorded: what the process did unseen is not part of this verdict")
     else:
         lines.append(f"system calls recorded by {visible(facts.recorder)}, grade {facts.grade}")
-    seen = result.behavior
-    if seen.egress or seen.processes:
-        attempts = phrasing.number(len(seen.egress), "egress attempt")
-        lines.append(f"{phrasing.number(len(seen.processes), 'process record')}, {attempts}")
     return _lines(lines)
 
 
