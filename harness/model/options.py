@@ -43,10 +43,11 @@ class Limits(Record):
     stderr_bytes: int = 1 << 20
     messages: int = 200_000
     json_depth: int = 64
+    json_values: int = 250_000  # of a line, and of all lists together: parsed, each takes up to 100 bytes
     pages: int = 100
     items: int = 10_000
     cursor_bytes: int = 4096
-    surface_bytes: int = 8 << 20  # of all lists together: parsed, hostile JSON takes up to 25 times its size
+    surface_bytes: int = 8 << 20  # of all lists together
     queued_server_requests: int = 32
     frame_keep_bytes: int = 1 << 20
     bundle_message_bytes: int = 64 << 20

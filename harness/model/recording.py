@@ -47,6 +47,7 @@ class Anomaly(StrEnum):
     BYTE_ORDER_MARK = "byte-order-mark"
     TOO_LONG = "too-long"
     TOO_DEEP = "too-deep"
+    TOO_MANY_VALUES = "too-many-values"
     DUPLICATE_KEY = "duplicate-key"
     NON_FINITE = "non-finite-number"
     HUGE_NUMBER = "huge-number"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -23,9 +24,15 @@ NUMBER_CHARACTERS = 400
 #: Signed and unsigned 64 bits: what serializers of common languages emit as a plain integer.
 INTEGER_BOUNDS = (-(2**63), 2**64 - 1)
 
-# Possessive and atomic, and content with an unterminated string at its end: one pass, never back.
-_STRING = re.compile(rb'"(?>[^"\\]+|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+# Possessive and atomic: one pass, never back.
+_STRING = re.compile(rb'"(?>[^"\\]+|\\.)*+"', re.DOTALL)
+_BACKSLASHES_AT_END = re.compile(rb"\\++\Z")
+_BLOCK_BYTES = 1 << 16
 _NOT_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
+_NOT_MARKS = bytes(code for code in range(256) if code not in b"[{,:")
+
+#: Up to this many of these characters, how many of them stand in strings is not worth finding out.
+_FEW_VALUES = 10_000
 _STEP = [1 if code in b"[{" else -1 for code in range(256)]
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89abAB]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -33,15 +40,21 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The value of one line. `parsed` is False (and `value` None) when the line holds no JSON value we would read."""
+    """The value of one line. `parsed` is False (and `value` None) when the line holds no JSON value we would read.
+
+    `values`: about how many values (keys count too) it holds, at most; memory goes with them more than with bytes.
+    """
 
     parsed: bool
     value: JsonValue
     anomalies: tuple[Anomaly, ...]
+    values: int = 0
 
 
-def decode(raw: bytes, *, depth: int) -> Decoded:
-    """Parse `raw`, one line without its newline, nested at most `depth` deep. Raises nothing, whatever the bytes.
+def decode(raw: bytes, *, depth: int, values: int = 250_000) -> Decoded:
+    """Parse `raw`, one line without its newline, at most `depth` deep and holding at most about `values` values.
+
+    Raises nothing, whatever the bytes.
 
     Invalid UTF-8 is read with U+FFFD in its place; of duplicate keys the last wins. Both are tagged.
     """
@@ -58,6 +71,10 @@ def decode(raw: bytes, *, depth: int) -> Decoded:
     if nests_deeper(body, depth):
         reader.seen[Anomaly.TOO_DEEP] = None
         return Decoded(False, None, tuple(reader.seen))
+    held = count_values(body)
+    if held > values:
+        reader.seen[Anomaly.TOO_MANY_VALUES] = None
+        return Decoded(False, None, tuple(reader.seen), held)
     try:
         value = reader.read(text)
         if _SURROGATE_ESCAPE.search(body):
@@ -67,15 +84,46 @@ def decode(raw: bytes, *, depth: int) -> Decoded:
         return Decoded(False, None, tuple(reader.seen))
     except ValueError:
         return Decoded(False, None, (*reader.before_parsing(), Anomaly.NOT_JSON))
-    return Decoded(True, value, tuple(reader.seen))
+    return Decoded(True, value, tuple(reader.seen), held)
+
+
+def count_values(body: bytes) -> int:
+    """At least as many as the JSON text `body` holds values and keys: what opens or separates them is counted.
+
+    A small number may count what stands in strings.
+    """
+    count = body.count(b"[") + body.count(b"{") + body.count(b",") + body.count(b":")
+    if count <= _FEW_VALUES:
+        return count + 1
+    return sum(len(piece.translate(None, _NOT_MARKS)) for piece in _outside_strings(body)) + 1
 
 
 def nests_deeper(body: bytes, depth: int) -> bool:
     """True when brackets outside of strings nest more than `depth` levels. Linear, and cheap for small lines."""
     if body.count(b"[") + body.count(b"{") <= depth:
         return False
-    brackets = _STRING.sub(b"", body).translate(None, _NOT_BRACKETS)
-    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0) > depth
+    level = 0
+    for piece in _outside_strings(body):
+        steps = list(accumulate(map(_STEP.__getitem__, piece.translate(None, _NOT_BRACKETS)), initial=level))
+        if max(steps) > depth:
+            return True
+        level = steps[-1]
+    return False
+
+
+def _outside_strings(body: bytes) -> Iterator[bytes]:
+    """What stands outside of strings, block by block: the pieces between millions of strings take too much at once."""
+    start, inside = 0, False
+    while start < len(body):
+        block = body[start : start + _BLOCK_BYTES]
+        start += len(block)
+        if (slashes := _BACKSLASHES_AT_END.search(block)) is not None and len(slashes[0]) % 2:
+            block += body[start : start + 1]  # an escape is not cut in two
+            start += 1
+        rest = _STRING.sub(b"", b'"' + block if inside else block)
+        outside, quote, _ = rest.partition(b'"')
+        inside = bool(quote)
+        yield outside
 
 
 class _Reader:

@@ -76,10 +76,11 @@ class _Reading:
 
 
 class _Budget:
-    """What all lists share: bytes of answers and time."""
+    """What all lists share with the greeting: bytes and values of answers; and time."""
 
-    def __init__(self, limits: Limits, call_timeout: float) -> None:
-        self.bytes_left = limits.surface_bytes
+    def __init__(self, limits: Limits, call_timeout: float, greeting: Greeting) -> None:
+        self.bytes_left = limits.surface_bytes - greeting.size
+        self.values_left = limits.json_values - greeting.values
         self._deadline = anyio.current_time() + CALLS_IN_ALL * call_timeout
         self._call_timeout = call_timeout
 
@@ -106,7 +107,7 @@ async def discover(
         for reading in readings:
             reading.end, reading.detail = _end_of(greeting.failure)
     else:
-        budget = _Budget(limits, call_timeout)
+        budget = _Budget(limits, call_timeout, greeting)
         for reading in readings:
             if reading.declared:
                 await _read_list(session, greeting, reading, budget, limits)
@@ -163,6 +164,11 @@ async def _read_list(
         if budget.bytes_left < 0:
             reading.end = ListEnd.BYTE_LIMIT
             reading.detail = f"all lists together take more than {limits.surface_bytes} bytes"
+            return
+        budget.values_left -= answer.values
+        if budget.values_left < 0:
+            reading.end = ListEnd.BYTE_LIMIT
+            reading.detail = f"all lists together hold more than {limits.json_values} values"
             return
         room = limits.items - len(reading.items)
         reading.items += [

@@ -25,7 +25,7 @@ class Line:
     """One received line.
 
     `raw`: the bytes kept of it, without the newline; `size`: all its bytes; `tail`: its last bytes when it was too
-    long. `parsed` says whether `value` holds its JSON.
+    long. `parsed` says whether `value` holds its JSON, and `values` of how many values.
     """
 
     raw: bytes
@@ -34,6 +34,7 @@ class Line:
     value: JsonValue
     anomalies: tuple[Anomaly, ...]
     tail: bytes = b""
+    values: int = 0
 
     @property
     def truncated(self) -> bool:
@@ -52,6 +53,11 @@ class LineFramer:
         self.bytes_seen = 0
         self.lines_seen = 0
         self.exhausted: Anomaly | None = None
+
+    @property
+    def too_long(self) -> bool:
+        """True while the line that is being read is longer than what is kept of it."""
+        return self._size > len(self._head)
 
     def feed(self, data: bytes) -> list[Line]:
         """The lines that `data` completes. Raises nothing; after a session bound was reached, returns none."""
@@ -103,6 +109,7 @@ class LineFramer:
         elif flood or Anomaly.BYTE_LIMIT in tags:  # the end of what we read, not of what was said
             lines.append(Line(raw, size, False, None, tags))
         elif raw.strip(_JSON_SPACE):
-            decoded = decode(raw, depth=self._limits.json_depth)
-            lines.append(Line(raw, size, decoded.parsed, decoded.value, (*decoded.anomalies, *tags)))
+            decoded = decode(raw, depth=self._limits.json_depth, values=self._limits.json_values)
+            anomalies = (*decoded.anomalies, *tags)
+            lines.append(Line(raw, size, decoded.parsed, decoded.value, anomalies, values=decoded.values))
         return not flood

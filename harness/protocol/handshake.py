@@ -7,7 +7,7 @@ Silence gets one short `server/discover`: a server that is only slow has had the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.model.base import JsonObject
 from harness.model.surface import Era
@@ -33,7 +33,8 @@ AFTER_SILENCE_SECONDS = 3.0
 class Greeting:
     """What a server says of itself. `failure` is the outcome that ended the probe, None when a revision was agreed.
 
-    Members of another type than the protocol's count as absent here; the frames have them.
+    Members of another type than the protocol's count as absent here; the frames have them. `size`, `values`: bytes and
+    values of the answer.
     """
 
     era: Era | None = None
@@ -42,6 +43,8 @@ class Greeting:
     capabilities: JsonObject | None = None
     instructions: str | None = None
     failure: Outcome | None = None
+    size: int = field(default=0, compare=False)
+    values: int = field(default=0, compare=False)
 
     def params(self, params: JsonObject) -> JsonObject | None:
         """`params` as a request of this era carries them; None when there is nothing to carry."""
@@ -97,6 +100,8 @@ async def _initialize(session: RawSession, revision: str, timeout: float, call_t
         server_info=as_object(result.get("serverInfo")),
         capabilities=as_object(result.get("capabilities")),
         instructions=as_text(result.get("instructions")),
+        size=outcome.size,
+        values=outcome.values,
     )
 
 
@@ -117,6 +122,8 @@ async def _discover(session: RawSession, timeout: float, *, quiet: bool) -> tupl
             server_info=stateless_server_info(result),
             capabilities=as_object(result.get("capabilities")),
             instructions=as_text(result.get("instructions")),
+            size=outcome.size,
+            values=outcome.values,
         ),
         named,
     )

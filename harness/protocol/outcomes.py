@@ -23,11 +23,12 @@ class CloseReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result, of any JSON type. `frame`: the number of its FrameEvent; `size`: bytes of its line."""
+    """A result, of any JSON type. `frame`: number of its FrameEvent; `size`, `values`: bytes and values of its line."""
 
     result: JsonValue
     frame: int
     size: int
+    values: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class RpcError:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The answer came and can't be used: too long, too deep, or with neither result nor error."""
+    """The answer came and can't be used: too long, too deep, too full, or with neither result nor error."""
 
     anomalies: tuple[Anomaly, ...]
     frame: int
@@ -81,12 +82,12 @@ def describe(outcome: Outcome) -> str:
             return "answered"
 
 
-def outcome_of(response: Response, anomalies: tuple[Anomaly, ...], frame: int, size: int) -> Outcome:
-    """The outcome that a received response is, `frame` and `size` being those of its line."""
+def outcome_of(response: Response, anomalies: tuple[Anomaly, ...], frame: int, size: int, values: int = 0) -> Outcome:
+    """The outcome that a received response is, `frame`, `size` and `values` being those of its line."""
     if not response.whole:
         return Unreadable(anomalies, frame)
     if not response.failed:
-        return Answer(response.result, frame, size)
+        return Answer(response.result, frame, size, values)
     error = response.error if isinstance(response.error, dict) else {}
     code, message = error.get("code"), error.get("message")
     return RpcError(

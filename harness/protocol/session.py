@@ -45,6 +45,7 @@ _LOST = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 _ID_IN_TEXT = re.compile(rb'"id"\s*:\s*(\d{1,9})\s*[,}]')
 _OUR_ID = re.compile("[0-9]{1,9}")
 _ID_HEAD_BYTES = 256
+_TOO_MUCH = frozenset({Anomaly.TOO_LONG, Anomaly.TOO_DEEP, Anomaly.TOO_MANY_VALUES})
 _TAIL_BYTES = 128
 
 
@@ -284,7 +285,7 @@ class RawSession:
         noticed = tuple(anomalies)
         frame = self._record(Direction.RECEIVED, line.raw, line.size, noticed)
         for pending, response in matched:
-            pending.resolve(outcome_of(response, noticed, frame, line.size))
+            pending.resolve(outcome_of(response, noticed, frame, line.size, line.values))
         if not line.parsed and (hit := self._named_in(line)) is not None:
             hit.resolve(Unreadable(noticed, frame))
         for message in messages:
@@ -314,8 +315,8 @@ class RawSession:
         return self._pending.get(identifier), tag  # no longer pending: a late answer
 
     def _named_in(self, line: Line) -> _Pending | None:
-        """The waiting request whose id stands in a line that was too long or too deep to read, at either end."""
-        if Anomaly.TOO_LONG not in line.anomalies and Anomaly.TOO_DEEP not in line.anomalies:
+        """The waiting request whose id stands at either end of a line that was too much to read."""
+        if _TOO_MUCH.isdisjoint(line.anomalies):
             return None
         head, tail = line.raw[:_ID_HEAD_BYTES], line.tail or line.raw[-_TAIL_BYTES:]
         if not head.lstrip().startswith(b"{") or b'"method"' in head:

@@ -33,6 +33,7 @@ TITLES: dict[str, str] = {
     "protocol.wrong-id": "Answer that fits no request",
     "protocol.schema": "Answer that breaks the protocol's schema",
     "protocol.duplicate-name": "Several items under one name",
+    "protocol.unstable-declarations": "Other tools are declared to another client",
     "protocol.uninvited-request": "Request that the client did not offer to answer",
     "protocol.flood": "Flood of output",
     "protocol.hang": "No answer in time",
@@ -93,6 +94,13 @@ ANOMALIES: dict[Anomaly, Kind] = {
         threat=_DOS,
         cwe=674,
     ),
+    Anomaly.TOO_MANY_VALUES: Kind(
+        "protocol.oversized-message",
+        Severity.MEDIUM,
+        "A message holds more values than are read; parsed, they take many times its size.",
+        threat=_DOS,
+        cwe=770,
+    ),
     Anomaly.UNKNOWN_ID: Kind("protocol.wrong-id", Severity.MEDIUM, "An answer has an id that no request had."),
     Anomaly.REPEATED_ID: Kind("protocol.wrong-id", Severity.MEDIUM, "A request was answered more than once."),
     Anomaly.WRONG_ID_TYPE: Kind(
@@ -130,6 +138,13 @@ UNINVITED = Kind(
     "protocol.uninvited-request",
     Severity.LOW,
     "The server sent a request for a feature that the client had not declared.",
+)
+UNSTABLE = Kind(
+    "protocol.unstable-declarations",
+    Severity.MEDIUM,
+    "A second client, in a fresh start, was shown other tools than the first: what was vetted is not what is served.",
+    "Pin the server's version and compare what it declares at each start.",
+    threat=Threat.RUG_PULL,
 )
 DUPLICATE_NAME = Kind(
     "protocol.duplicate-name",

@@ -13,7 +13,7 @@ from harness.model.surface import Era
 
 #: More requests than this are never open at once; the oldest is then forgotten.
 OPEN_REQUESTS = 512
-_UNREADABLE = frozenset({Anomaly.NOT_JSON, Anomaly.TOO_LONG, Anomaly.TOO_DEEP})
+_UNREADABLE = frozenset({Anomaly.NOT_JSON, Anomaly.TOO_LONG, Anomaly.TOO_DEEP, Anomaly.TOO_MANY_VALUES})
 _HANDSHAKES = frozenset({"initialize", "server/discover"})
 
 _OBSTACLES = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.recording import Anomaly
-from harness.protocol.decoding import decode, nests_deeper
+from harness.protocol.decoding import count_values, decode, nests_deeper
 
 DEPTH = 64
 
@@ -48,6 +48,25 @@ def test_reads_and_names_what_is_odd(raw: bytes, value: object, anomalies: tuple
 def test_what_is_no_json_is_tagged_once(raw: bytes) -> None:
     assert decode(raw, depth=DEPTH).anomalies == (Anomaly.NOT_JSON,)
     assert not decode(raw, depth=DEPTH).parsed
+
+
+def test_values_are_counted_outside_of_strings_only() -> None:
+    dense = b"[" + b",".join([b'{"":0}'] * 20_000) + b"]"
+    assert count_values(dense) == 60_001
+    assert decode(dense, depth=64, values=60_000).anomalies == (Anomaly.TOO_MANY_VALUES,)
+    assert decode(dense, depth=64, values=60_001).parsed
+    assert count_values(b'["' + b"[{,:" * 20_000 + b'"]') == 2
+    assert count_values(b'["' + b"[{,:" * 20_000) == 2
+
+
+@pytest.mark.parametrize("padding", range(6))
+@pytest.mark.parametrize("unit", [b'"[",', rb'"\"[",', rb'"\\",', rb'"[\\\"[",'])
+def test_blocks_are_cut_without_losing_count(unit: bytes, padding: int) -> None:
+    text = b'["' + b"x" * padding + b'",' + unit * 40_000 + b"[[0]]]"
+    json.loads(text)
+    assert not nests_deeper(text, 3)
+    assert nests_deeper(text, 2)
+    assert count_values(text) == 40_000 + 1 + 1 + 2 + 1
 
 
 def test_depth_counts_brackets_outside_of_strings_only() -> None:
