@@ -8,7 +8,7 @@ which is why they are made from async code directly; sealing, which hashes every
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -20,7 +20,7 @@ from harness.model.base import Record, canonical_json
 from harness.model.options import Limits
 from harness.model.plan import Action
 from harness.model.recording import Event, FrameEvent, LimitEvent, Manifest, ProcessEvent, SyscallEvent
-from harness.model.surface import Surface
+from harness.model.surface import Item, Surface
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.redaction import Redactor
 from harness.pipeline.seal import write_seal
@@ -110,6 +110,8 @@ class BundleWriter:
 
     def _frame(self, event: FrameEvent) -> None:
         keep = self._limits.frame_keep_bytes if not self._shortening else SHORT_FRAME_BYTES
+        if self._message_bytes > 2 * self._limits.bundle_message_bytes:
+            keep = 0
         data = event.data
         if event.encoding == "base64":
             data = base64.b64encode(self._redactor.data(event.raw)).decode()
@@ -117,8 +119,7 @@ class BundleWriter:
         if len(data) > keep:
             data = data[: keep // 4 * 4]  # whole base64 groups; for text any cut will do
             event = event.model_copy(update={"data": data, "truncated": True})
-        self._message_bytes += len(data)
-        self._write(self._messages, event)
+        self._message_bytes += self._write(self._messages, event)
         if not self._shortening:  # a run that dies leaves its conversation; a flood need not cost a write each
             self._messages.flush()
         if not self._shortening and self._message_bytes > self._limits.bundle_message_bytes:
@@ -139,12 +140,16 @@ class BundleWriter:
         self._plan.flush()
 
     def surface(self, surface: Surface, *, again: bool = False) -> None:
-        """Keep what the server declared at one look; `again`: in place of what an earlier attempt showed there."""
+        """Keep what the server declared at one look; `again`: in place of all that an earlier attempt showed."""
         if again:
-            self._surfaces = [kept for kept in self._surfaces if kept.look != surface.look]
+            self._surfaces.clear()
         self._surfaces.append(surface)
-        text = canonical_json([s.model_dump(mode="json") for s in self._surfaces])
-        _replace(self.folder / "surface.json", self._redactor.text(text).encode() + b"\n")
+        path = self.folder / "surface.json"
+        fresh = path.with_name(path.name + ".new")
+        with fresh.open("wb") as file:
+            for piece in _surface_pieces(self._surfaces):
+                file.write(self._redactor.text(piece).encode())
+        fresh.replace(path)
 
     def stderr(self, session: str, data: bytes) -> None:
         """Append a session's kept standard error to stderr.log, under a line that names the session."""
@@ -166,8 +171,11 @@ class BundleWriter:
         _replace(self.folder / "result.json", result_json.encode())
         await anyio.to_thread.run_sync(write_seal, self.folder)
 
-    def _write(self, file: IO[bytes] | zstandard.ZstdCompressionWriter, record: Record) -> None:
-        file.write(self._redactor.data(record.model_dump_json().encode()) + b"\n")
+    def _write(self, file: IO[bytes] | zstandard.ZstdCompressionWriter, record: Record) -> int:
+        """Append a record as a line; returns the line's bytes, which escapes can make six times those of its text."""
+        line = self._redactor.data(record.model_dump_json().encode()) + b"\n"
+        file.write(line)
+        return len(line)
 
     def _close(self) -> None:
         if not self._messages.closed:
@@ -181,6 +189,23 @@ def _matters(event: Event) -> bool:
     if isinstance(event, SyscallEvent):
         return event.decoy or event.denied or event.call == "connect"
     return not isinstance(event, ProcessEvent) or event.what == "exec"
+
+
+def _surface_pieces(surfaces: Sequence[Surface]) -> Iterator[str]:
+    """The canonical JSON of all looks, item by item: a large surface is never held as one text."""
+    for first, surface in enumerate(surfaces):
+        yield "[" if first == 0 else ","
+        for number, name in enumerate(sorted(Surface.model_fields)):
+            yield f"{'{' if number == 0 else ','}{canonical_json(name)}:"
+            if name != "items":
+                yield canonical_json(surface.model_dump(mode="json", include={name})[name])
+                continue
+            yield "["
+            for place, item in enumerate(surface.items):
+                yield ("," if place else "") + canonical_json({key: getattr(item, key) for key in Item.model_fields})
+            yield "]"
+        yield "}"
+    yield "]\n" if surfaces else "[]\n"
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -81,7 +81,7 @@ class Driver:
                     continue
                 observation = await self._execute(action, session, deadline, seconds)
             if self._stock is not None:
-                self._stock.no_more(self._surface.era if self._surface is not None else None)
+                self._stock.no_more(self._surface)
             background.cancel_scope.deadline = anyio.current_time() + BACKGROUND_SECONDS
 
     async def _execute(self, action: Action, stack: AsyncExitStack, deadline: float, seconds: float) -> Observation:
@@ -141,7 +141,7 @@ class Driver:
             self._bundle.surface(look, again=True)
             self._progress.note(f"{len(look.items)} items declared")
         if self._stock is not None:
-            self._stock.decide(look.era if look is not None else None)
+            self._stock.decide(look)
         tools = len(look.of(ItemKind.TOOL)) if look is not None and answered else None
         failed = sum(outcome.end is ListEnd.ERROR for outcome in look.lists) if look is not None and answered else 0
         return Observation(number=action.number, usable=answered, tools=tools, failed_lists=failed)
@@ -222,6 +222,6 @@ class Driver:
         )
         if earlier is not None:
             earlier.retire()
-            self._stock.decide(self._surface.era if self._surface is not None else None)
+            self._stock.decide(self._surface)
         background.start_soon(self._stock.run, deadline)
         return Observation(number=action.number, usable=True)

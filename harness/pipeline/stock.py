@@ -7,7 +7,7 @@ import anyio
 from harness.model.options import RunOptions
 from harness.model.plan import Action
 from harness.model.recording import Phase, StockClientEvent
-from harness.model.surface import Era
+from harness.model.surface import Surface
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.session import Session, open_session
@@ -44,7 +44,7 @@ class StockTry:
         self._options = options
         self._client = client
         self._after = after
-        self._era: Era | None = None
+        self._first: Surface | None = None
         self._decided = anyio.Event()
         self._last = anyio.Event()
         self._over = anyio.Event()
@@ -52,11 +52,11 @@ class StockTry:
         #: True once the client was let in: a client is good for one check.
         self.used = False
 
-    def decide(self, era: Era | None) -> None:
-        """The main session's look is over: `era` is how the server wants to be greeted, None when it is not known."""
+    def decide(self, first: Surface | None) -> None:
+        """The main session's look is over: `first` says how the server wants to be greeted, if it is known."""
         if not self._decided.is_set():
-            self._era = era
-            self.used = era is not None
+            self._first = first if first is not None and first.era is not None else None
+            self.used = self._first is not None
             self._decided.set()
 
     def retire(self) -> None:
@@ -64,9 +64,9 @@ class StockTry:
         self._retired = True
         self._last.set()
 
-    def no_more(self, era: Era | None) -> None:
+    def no_more(self, first: Surface | None) -> None:
         """The plan is at its end: this try is the last."""
-        self.decide(era)
+        self.decide(first)
         self._last.set()
 
     async def run(self, deadline: float) -> None:
@@ -106,7 +106,7 @@ class StockTry:
             why=self._action.why,
         ) as session:
             await self._decided.wait()
-            if self._era is None:
+            if self._first is None:
                 return None
             await session.enter(Phase.DISCOVER)
             if self._client is not None:
@@ -115,11 +115,16 @@ class StockTry:
                 return await self._check(client, session)
 
     async def _check(self, client: StockClient, session: Session) -> StockClientEvent:
-        return await client.check(
+        assert self._first is not None
+        event = await client.check(
             session.process.stdin,
             session.process.stdout,
             timeout=self._options.start_timeout,
-            era=self._era,
+            era=self._first.era,
             sink=self._bundle,
             session=self._action.session,
+            first=self._first,
         )
+        if client.changed is not None and not self._retired:
+            self._bundle.surface(client.changed)
+        return event

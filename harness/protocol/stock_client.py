@@ -18,28 +18,36 @@ import anyio.abc
 from harness.model.base import JsonObject, JsonValue
 from harness.model.errors import HarnessError
 from harness.model.options import Limits
-from harness.model.recording import Direction, EventSink, LimitEvent, Phase, StockClientEvent
-from harness.model.surface import Era
+from harness.model.recording import Anomaly, Direction, EventSink, LimitEvent, Phase, StockClientEvent
+from harness.model.surface import Era, Surface
 from harness.protocol.era import STATELESS_REVISION
 from harness.protocol.frames import frame_event
 from harness.protocol.framing import Line, LineFramer
+from harness.protocol.second_look import SecondLook
 
 SESSION = "stock-client"
 
 #: How much longer than the SDK's own deadline the child may take until it is killed; loading the SDK is in it.
 KILL_MARGIN_SECONDS = 5.0
 
-#: Address space of the child. Python with the SDK takes about 300 MB of it, 65 MB of memory.
-MEMORY_BYTES = 768 << 20
+#: Address space of the child. Python with the SDK takes about 60 MB of it, and 10,000 tools 40 MB more.
+MEMORY_BYTES = 160 << 20
+
+#: What is not handed to the child: such lines cost it many times their size, and say nothing about ordinary use.
+_TOO_MUCH = frozenset({Anomaly.TOO_LONG, Anomaly.TOO_DEEP, Anomaly.TOO_MANY_VALUES})
 
 _STDERR_BYTES = 64 << 10
 _LOST = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
 class StockClient:
-    """A child with the SDK loaded, good for one check. Made by `prestart`."""
+    """A child with the SDK loaded, good for one check. Made by `prestart`.
+
+    `changed`: after a check that was given the first look, what the server declared this time if it was not the same.
+    """
 
     def __init__(self, process: anyio.abc.Process, limits: Limits) -> None:
+        self.changed: Surface | None = None
         self._process = process
         self._limits = limits
 
@@ -53,6 +61,7 @@ class StockClient:
         sink: EventSink | None = None,
         phase: str = Phase.DISCOVER,
         session: str = SESSION,
+        first: Surface | None = None,
     ) -> StockClientEvent:
         """Have the SDK connect to the server behind the streams and list its tools, in at most `timeout` seconds.
 
@@ -60,7 +69,7 @@ class StockClient:
         `sink`, the frames of both directions are recorded. `works` is None when our child broke, False with the
         reason in `error` when the SDK could not do it. Raises HarnessError when a stream reports that our side broke.
         """
-        relay = _Relay(self._process, stdin, stdout, self._limits, sink, phase, session)
+        relay = _Relay(self._process, stdin, stdout, self._limits, sink, phase, session, first)
         job = {
             "timeout": timeout,
             "mode": {None: "auto", Era.HANDSHAKE: "legacy", Era.STATELESS: STATELESS_REVISION}[era],
@@ -70,6 +79,10 @@ class StockClient:
             await relay.run(job)
         if relay.failure is not None:
             raise relay.failure
+        self.changed = relay.look.surface if relay.look is not None else None
+        if relay.refused:
+            why = "a message was too large to be handed to the client"
+            return StockClientEvent(phase=phase, session=session, works=None, client=client_name(), error=why)
         return _verdict(relay.stderr, killed=scope.cancelled_caught, timeout=timeout, phase=phase, session=session)
 
 
@@ -118,8 +131,11 @@ class _Relay:
         sink: EventSink | None,
         phase: str,
         session: str,
+        first: Surface | None,
     ) -> None:
+        self.look = SecondLook(first, limits) if first is not None else None
         self.stderr = b""
+        self.refused = False
         self.failure: HarnessError | None = None
         self._process, self._stdin, self._stdout = process, stdin, stdout
         self._limits, self._sink, self._phase, self._session = limits, sink, phase, session
@@ -144,11 +160,17 @@ class _Relay:
         framer = LineFramer(self._limits)
         try:
             await target.send(job)
-            while framer.exhausted is None:
+            while framer.exhausted is None and not self.refused:
                 chunk = await source.receive()
-                self._record(Direction.RECEIVED, framer.feed(chunk))
-                await target.send(chunk)
-            self._record_limit(framer)
+                lines = framer.feed(chunk)
+                self._record(Direction.RECEIVED, lines)
+                self.refused = framer.too_long or any(not _TOO_MUCH.isdisjoint(line.anomalies) for line in lines)
+                if not self.refused:
+                    await target.send(chunk)
+            if framer.exhausted is not None:
+                self._record_limit(framer)
+            elif framer.too_long:
+                self._record(Direction.RECEIVED, framer.finish())
         except _LOST:
             self._record(Direction.RECEIVED, framer.finish())
         except HarnessError as error:
@@ -172,7 +194,7 @@ class _Relay:
             return
         for line in lines:
             anomalies = line.anomalies if direction is Direction.RECEIVED else ()
-            self._sink.record(
+            frame = self._sink.record(
                 frame_event(
                     direction,
                     line.raw,
@@ -183,6 +205,10 @@ class _Relay:
                     keep=self._limits.frame_keep_bytes,
                 )
             )
+            if self.look is not None and direction is Direction.SENT:
+                self.look.sent(line.value)
+            elif self.look is not None:
+                self.look.received(line.value, line.size, line.values, frame)
 
     def _record_limit(self, framer: LineFramer) -> None:
         if self._sink is not None:

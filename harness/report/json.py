@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from enum import Enum
+from io import StringIO
 from operator import itemgetter
 
 from pydantic import BaseModel
@@ -27,8 +28,10 @@ def render(result: ScanResult, *, color: bool = False, width: int = 0) -> str:
     Equal results give equal bytes: fields come in the order of the model, keys of free objects sorted. Lists keep
     their order. `ScanResult.model_validate_json` reads it back.
     """
-    text = json.dumps(_plain(result), indent=2, ensure_ascii=True, allow_nan=False)
-    return workflow_safe(text) + "\n"
+    sheet = StringIO()  # `json.dumps` keeps all pieces of a large surface until it joins them
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=True, allow_nan=False).iterencode(_plain(result)):
+        sheet.write(piece)
+    return workflow_safe(sheet.getvalue()) + "\n"
 
 
 def _plain(value: object) -> JsonValue:

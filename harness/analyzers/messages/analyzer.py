@@ -12,9 +12,10 @@ from harness.analyzers.messages.notebook import STOCK_CLIENT, Notebook
 from harness.analyzers.messages.rules import RULES
 from harness.analyzers.messages.sessions import SessionState, silence_of
 from harness.analyzers.messages.tally import ProtocolTally
+from harness.model.base import canonical_json, sha256_hex
 from harness.model.recording import AttemptEvent, Event, EventBase, ObstacleEvent, Phase
 from harness.model.result import AnalyzerResult, AnalyzerStatus
-from harness.model.surface import Item
+from harness.model.surface import Item, ItemKind, ListEnd, Surface
 
 #: Sessions are few; a recording with more is not one of ours.
 MAX_SESSIONS = 64
@@ -74,6 +75,7 @@ class ProtocolFold:
             book.add(life.book)
             tally.add(life.tally)
         self._duplicate_names(book)
+        self._other_looks(book)
         book.drop_repeated(STOCK_CLIENT)
         sessions = [life.state for life in lives if life.state.name != STOCK_CLIENT]
         reason = self._reason(sessions)
@@ -113,3 +115,23 @@ class ProtocolFold:
                 if item.name and counts[item.kind.value, item.name] > 1:
                     event = EventBase(phase=Phase.DISCOVER, seq=item.frame)
                     book.note(rules.DUPLICATE_NAME, f"duplicate:{item.kind.value}", event, item.name)
+
+    def _other_looks(self, book: Notebook) -> None:
+        """Tools that a later look shows otherwise than the first, by name."""
+        if not self._facts.surfaces:
+            return
+        first, *later = self._facts.surfaces
+        before = Counter(_identity(item) for item in first.of(ItemKind.TOOL))
+        for surface in later:
+            after = Counter(_identity(item) for item in surface.of(ItemKind.TOOL))
+            for name, _ in sorted({*(after - before), *(before - after if _read_to_its_end(surface) else ())}):
+                event = EventBase(phase=Phase.DISCOVER, session=STOCK_CLIENT)
+                book.note(rules.UNSTABLE, "unstable:tools", event, name or "(no name)")
+
+
+def _identity(item: Item) -> tuple[str, str]:
+    return item.name, sha256_hex(canonical_json(item.value))
+
+
+def _read_to_its_end(surface: Surface) -> bool:
+    return all(outcome.end is ListEnd.COMPLETE for outcome in surface.lists if outcome.kind is ItemKind.TOOL)

@@ -96,6 +96,8 @@ class Life:
     def _phase(self, event: PhaseEvent) -> None:
         if event.phase != Phase.STOP:
             self.state.phase = event.phase.partition(":")[0]
+        if event.phase == Phase.DISCOVER and self.state.name != STOCK_CLIENT:
+            self.state.answered = True  # it begins with the answer, also with one that is too long to be read here
 
     def _frame(self, event: FrameEvent) -> None:
         state = self.state
@@ -124,7 +126,7 @@ class Life:
         return bool(items)
 
     def _anomalies(self, event: FrameEvent, messages: tuple[JsonObject, ...]) -> None:
-        blank = not event.raw.strip()
+        blank = not event.truncated and not event.raw.strip()
         told = any(_members_clash(m) and m.get("jsonrpc") == "2.0" for m in messages)  # by its schema violation
         about_nothing = all(m.get("id") is None and "error" in m for m in messages) and bool(messages)
         for anomaly in event.anomalies:

@@ -8,11 +8,12 @@ import anyio
 import pytest
 from bundle_samples import MANIFEST
 
+from harness.model.base import canonical_json
 from harness.model.errors import BundleError
 from harness.model.options import Limits
 from harness.model.plan import Action, ActionKind
 from harness.model.recording import Direction, FrameEvent, LimitEvent, NoteEvent, PhaseEvent
-from harness.model.surface import Item, ItemKind, Surface
+from harness.model.surface import Era, Item, ItemKind, ListEnd, ListOutcome, Surface
 from harness.pipeline.bundle import SHORT_FRAME_BYTES, BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.recorded import BundleRecording
@@ -105,16 +106,44 @@ def test_events_before_a_sudden_death_are_on_disk(tmp_path: Path) -> None:
 
 
 def test_frames_are_shortened_once_the_bound_is_reached_and_it_is_said(tmp_path: Path) -> None:
-    limits = Limits(frame_keep_bytes=10_000, bundle_message_bytes=20_000)
+    limits = Limits(frame_keep_bytes=10_000, bundle_message_bytes=25_000)
     with BundleWriter(tmp_path / "b", Entropy(), limits) as bundle:
         bundle.manifest(MANIFEST)
-        for _ in range(4):
+        for _ in range(10):
             bundle.record(frame("x" * 12_000))
     events = list(BundleRecording(tmp_path / "b").events())
     frames = [event for event in events if isinstance(event, FrameEvent)]
-    assert [len(event.data) for event in frames] == [10_000, 10_000, 10_000, SHORT_FRAME_BYTES]
+    assert [len(event.data) for event in frames] == [10_000] * 3 + [SHORT_FRAME_BYTES] * 5 + [0] * 2
     assert all(event.truncated and event.size == 12_000 for event in frames)
     assert [event.what for event in events if isinstance(event, LimitEvent)] == ["bundle-messages"]
+
+
+def test_escapes_count_against_the_bound(tmp_path: Path) -> None:
+    limits = Limits(frame_keep_bytes=10_000, bundle_message_bytes=25_000)
+    with BundleWriter(tmp_path / "b", Entropy(), limits) as bundle:
+        bundle.manifest(MANIFEST)
+        for _ in range(50):
+            bundle.record(frame("\x01" * 10_000))
+    assert (tmp_path / "b" / "messages.jsonl").stat().st_size < 2 * 25_000 + 60_000 + 50 * 300
+
+
+def test_surfaces_are_written_as_canonical_json_and_a_new_attempt_replaces_them(tmp_path: Path) -> None:
+    items = tuple(
+        Item(kind=ItemKind.TOOL, name=f"t{i}", value={"name": f"t{i}", "z": "é", "a": i}, frame=i) for i in range(3)
+    )
+    first = Surface(era=Era.HANDSHAKE, items=items, server_info={"b": 1, "a": [None, 1.5]})
+    second = Surface(
+        look="stock-client", lists=(ListOutcome(kind=ItemKind.TOOL, pages=1, items=0, end=ListEnd.CLOSED),)
+    )
+    path = tmp_path / "b" / "surface.json"
+    with BundleWriter(tmp_path / "b", Entropy(), Limits()) as bundle:
+        bundle.manifest(MANIFEST)
+        bundle.surface(first)
+        bundle.surface(second)
+        assert path.read_text() == canonical_json([s.model_dump(mode="json") for s in (first, second)]) + "\n"
+        assert BundleRecording(tmp_path / "b").surfaces == (first, second)
+        bundle.surface(second, again=True)
+    assert BundleRecording(tmp_path / "b").surfaces == (second,)
 
 
 def test_what_is_no_bundle_is_named(tmp_path: Path) -> None:
