@@ -26,6 +26,8 @@ from mcp.client.client import Client
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from harness.protocol.orphan import end_with_parent
+
 #: A stock client follows pages for ever; this one proves its point before.
 MAX_PAGES = 100
 
@@ -133,6 +135,7 @@ def one_line(error: BaseException) -> str:
 
 def main() -> None:
     """Read the job, try the server, print the verdict, end."""
+    end_with_parent()
     logging.disable(logging.CRITICAL)
     job = json.loads(sys.stdin.buffer.readline())
     limit(job["memory_bytes"], job["timeout"])
