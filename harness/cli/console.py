@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.status import Status
 
 from harness.model.errors import BlamedError
-from harness.report.escape import one_line
+from harness.report.escape import one_line, workflow_safe
 
 
 def stderr_console() -> Console:
@@ -24,7 +24,7 @@ def stderr_console() -> Console:
 
 def print_error(error: BlamedError) -> None:
     """One line: who is to blame, what happened, what to do next. Text of a target in it is escaped."""
-    stderr_console().print(f"harness: {error.blame}: {one_line(str(error), 2000)}")
+    stderr_console().print(workflow_safe(f"harness: {error.blame}: {one_line(str(error), 2000)}"))
 
 
 class ProgressLine:
@@ -66,9 +66,9 @@ class ProgressLine:
     def note(self, text: str) -> None:
         """Something worth a line inside the phase."""
         if self._status is not None:
-            self._status.update(f"{one_line(self._phase)}: {one_line(text)}")
+            self._status.update(workflow_safe(f"{one_line(self._phase)}: {one_line(text)}"))
         elif not self._quiet:
-            self._console.print(f"  {one_line(text)}")
+            self._console.print(workflow_safe(f"  {one_line(text)}"))
 
     def _finish_phase(self) -> None:
         if self._phase and self._moving:
