@@ -67,6 +67,7 @@ class DefinitionsFold:
             if hits:
                 findings.append(make_finding(item, hits, served=self._facts.served))
             books.item(item, failures)
+            item.forget()
         looks = self._facts.declared or tuple(ServerSurface(surface) for surface in self._facts.surfaces)
         for look in looks:
             for outcome in look.surface.lists:

@@ -77,6 +77,11 @@ class ItemView:
         """For each of `proses` the occurrences of concepts and frames."""
         return tuple(find_spans(prose, LEXICON, RULES) for _, prose in self.proses)
 
+    def forget(self) -> None:
+        """Drop the normalised texts and what was found in them: they take many times the room of the raw ones."""
+        for name in ("proses", "spans"):
+            self.__dict__.pop(name, None)
+
     @property
     def cut(self) -> bool:
         """True when there was more text than what is matched for phrases."""
