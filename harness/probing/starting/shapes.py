@@ -170,6 +170,7 @@ _RULES = (
     (re.compile(r"valid uuid|invalid_?uuid", re.IGNORECASE), "uuid"),
     (re.compile(r"(?:expected|must be|valid|a) (?:an? )?(?:positive |integer |valid )*(?:number|integer|int)\b", re.I), "number"),
     (re.compile(r"valid (?:http\S* )?ur[li]\b|invalid ur[li]|ur[li] (?:is )?(?:invalid|malformed)", re.IGNORECASE), "url"),
+    (re.compile(r"invalid literal for int|could not convert string to float|not a (?:valid )?(?:number|integer)|\bNaN\b|parsing \S+ invalid syntax", re.I), "number"),
     (re.compile(r"valid json|json\.?parse|not valid json|JSONDecodeError", re.IGNORECASE), "json"),
     (re.compile(r"valid e-?mail", re.IGNORECASE), "email"),
     (re.compile(r"(?:one of|expected)[^\n]{0,40}?[:\s\[(]+['\"`]([\w.-]{1,40})['\"`]\s*[,|]"), "choice"),

@@ -17,7 +17,7 @@ _GUESSES = (("mcp",), ("serve",), ("start",), ("stdio",), ("server", "start"))
 _USAGE = re.compile(
     r"^\s*usage:|^\s*(?:[\w -]{0,20}sub)?commands:?\s*$|^\s*(?:available )?(?:sub)?commands\b.*:"
     r"|<command>|\[command\]|(?-i:\bCOMMAND \[|\[COMMAND\]|\bCOMMAND$)"
-    r"|invalid choice|unknown (?:sub)?command|missing (?:sub)?command|no (?:sub)?command (?:given|specified|provided)"
+    r"|invalid choice|unknown (?:sub)?command|(?:required|missing) (?:sub)?command|no (?:sub)?command (?:given|specified|provided)"
     r"|not enough non-option arguments|\{[a-z][\w-]*(?:,[a-z][\w-]*)+\}",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -26,6 +26,13 @@ _HEADING = re.compile(
 )
 _ENTRY = re.compile(r"^\s{1,12}(?:[\w./@-]+\.[cm]?js\s+|)([a-z][\w:-]{1,30})(?:[, |]|$)")
 _CHOICES = re.compile(r"\{([a-z][\w-]*(?:,[a-z][\w-]*)+)\}|choose from ([\w\"', -]{3,400})")
+#: A line that shows how to start it: the program and the command that serves.
+_EXAMPLE = re.compile(
+    r"^[\s$>]{1,10}[\w.@/-]+ ((?:mcp|serve|server|start|stdio)(?: (?:start|mcp|stdio|serve|server|run))?)\s*(?:#.*)?$"
+)
+_WANTED = re.compile(
+    r"(?:required|missing|no) (?:sub)?command|command (?:is|was) (?:required|missing|not )", re.IGNORECASE
+)
 #: A program without commands.
 _OPTIONS_ONLY = re.compile(r"^\s*usage:\s+\S+(?: [^\s<{\[A-Z]+){0,2}\s+\[options\]\s*$", re.IGNORECASE | re.MULTILINE)
 #: Needs no command: an argument or an option is missing, which others supply.
@@ -41,6 +48,10 @@ def listed(case: Case) -> Iterator[Proposal]:
     if not _asked(case):
         return
     tried = case.adjustment.subcommand
+    for line in case.lines:
+        shown = _EXAMPLE.match(line)
+        if shown and tuple(shown[1].split()) != tried:
+            yield _with(case, tuple(shown[1].split()))
     fitting = sorted((name for name in listed_commands(case) if _rank(name) < len(_SERVING) * 2), key=_rank)
     for name in fitting:
         if tried and name != tried[-1] and name not in tried:
@@ -51,7 +62,10 @@ def listed(case: Case) -> Iterator[Proposal]:
 
 def guessed(case: Case) -> Iterator[Proposal]:
     """The usual commands, for a usage that lists none."""
-    if not _asked(case) or _OTHER.search(case.text) or _OPTIONS_ONLY.search(case.text) or listed_commands(case):
+    if not _asked(case):
+        return
+    doubtful = _OTHER.search(case.text) or _OPTIONS_ONLY.search(case.text) or listed_commands(case)
+    if doubtful and not _WANTED.search(case.text):
         return
     for guess in _GUESSES:
         if guess != case.adjustment.subcommand:

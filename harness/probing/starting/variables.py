@@ -147,8 +147,9 @@ def plant(case: Case, names: Iterable[str], whence: str) -> Iterator[Proposal]:
 
 def _reshape(case: Case) -> Iterator[Proposal]:
     lines = complaints(case.lines)
-    for name in case.adjustment.environment:
-        places = [number for number, line in enumerate(lines) if name in line]
+    for name, given in case.adjustment.environment.items():
+        # A long value that was made up is nobody else's: a line that shows it speaks of this variable.
+        places = [n for n, line in enumerate(lines) if name in line or (len(given) >= 8 and given in line)]
         for place in places[:3]:
             value = reshaped(name, "\n".join(lines[max(0, place - 6) : place + 8]), case.material)
             if value is not None and value != case.adjustment.environment[name]:

@@ -133,6 +133,16 @@ def test_a_refused_value_is_tried_in_the_shape_that_the_complaint_names() -> Non
     assert len(talk(server).attempts) == 3
 
 
+def test_a_value_that_is_shown_as_no_number_becomes_one() -> None:
+    def server(adjustment: Adjustment) -> Shown:
+        value = adjustment.environment.get("DBT_PROD_ENV_ID")
+        if value is None:
+            return Shown("DBT_PROD_ENV_ID environment variable is required when remote tools are enabled.\n")
+        return STARTED if value.isdigit() else Shown(f"ValueError: invalid literal for int() with base 10: '{value}'\n")
+
+    assert len(talk(server).attempts) == 3
+
+
 def test_what_the_operator_gave_is_never_touched() -> None:
     text = "error: API_KEY is invalid; required: --url <url>, --name NAME\nUsage: server [options] <directory>\n"
     found = talk(
@@ -162,6 +172,12 @@ SUBCOMMANDS = [
     ("Usage: acme [OPTIONS] COMMAND [ARGS]...\n\nCommands:\n  login   Log in.\n  mcp     Run the server.\n", ("mcp",)),
     ("Usage: thing <command>\n\nRun thing help for more.\n", ("start",)),
     ("usage: sample <command> [options]\n", ("serve",)),
+    (
+        "Description:\n  Azure MCP Server\nUsage:\n  azmcp [command] [options]\nExamples:\n"
+        '  azmcp storage account get --subscription "my-sub"\n  azmcp server start\nCLI:\n'
+        "  tools                          CLI tools operations - no key is required.\n\nRequired command was not provided.\n",
+        ("server", "start"),
+    ),
 ]
 
 
