@@ -17,7 +17,8 @@ _GUESSES = (("mcp",), ("serve",), ("start",), ("stdio",), ("server", "start"))
 _USAGE = re.compile(
     r"^\s*usage:|^\s*(?:[\w -]{0,20}sub)?commands:?\s*$|^\s*(?:available )?(?:sub)?commands\b.*:"
     r"|<command>|\[command\]|(?-i:\bCOMMAND \[|\[COMMAND\]|\bCOMMAND$)"
-    r"|invalid choice|unknown (?:sub)?command|(?:required|missing) (?:sub)?command|no (?:sub)?command (?:given|specified|provided)"
+    r"|invalid choice|unknown (?:sub)?command|(?:required|missing) (?:sub)?command"
+    r"|no (?:sub)?command (?:given|specified|provided)"
     r"|not enough non-option arguments|\{[a-z][\w-]*(?:,[a-z][\w-]*)+\}",
     re.IGNORECASE | re.MULTILINE,
 )
