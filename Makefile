@@ -5,18 +5,20 @@
 #   make check    lint, types, imports, unit tests (no Docker)
 #   make gate     how well the checks of definitions do on labelled entries, by class
 #   make bench    timings, as ratios within one run
+#   make survey   start the corpus of real servers, and write docs/survey.md (resumable; JOBS=1..4)
 #   make clean    remove what dead runs left on the engine
 #
 # ENGINE=no refuses the installation of a Docker engine. TARGET=… chooses what `make run` vets.
 
 PYTHON ?= python3
 ENGINE ?= yes
+JOBS   ?= 2
 TARGET ?= pypi:mcp-server-time
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup venv engine images run test check lint unit gate bench clean
+.PHONY: setup venv engine images run test check lint unit gate bench survey clean
 
 setup: venv engine images
 
@@ -55,6 +57,9 @@ gate: venv
 
 bench: setup
 	$(BIN)/python -m tests.bench
+
+survey: setup
+	$(BIN)/python -m tests.survey --jobs $(JOBS)
 
 clean: venv
 	$(BIN)/harness clean

@@ -59,7 +59,7 @@ def cli() -> None:
     Examples:
       harness doctor --fix
       harness run pypi:mcp-server-time
-      harness run npm:@modelcontextprotocol/server-filesystem --arg={workspace}
+      harness run npm:@modelcontextprotocol/server-memory --node 24
       harness run --format json --output result.json ./my-server
       harness scan saved.tools.json
       harness replay BUNDLE
