@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from harness.assessment.aggregate import Decision, Scope
 from harness.assessment.policy_model import Policy
+from harness.assessment.profile import Behavior, Profiler
 from harness.model.base import Record
-from harness.model.recording import Event, Manifest, NoteEvent, PhaseEvent, StockClientEvent
+from harness.model.recording import Event, Manifest, NoteEvent, PhaseEvent, RecorderEndEvent, StockClientEvent
 from harness.model.result import (
     ActiveFacts,
     BehaviorFacts,
@@ -26,20 +27,27 @@ CALL = "call"
 
 
 class EventSummary(Record):
-    """What the result says of the events. `phases` in order of first appearance, all calls as one; `called`: tools."""
+    """What the result says of the events. `phases` in order of first appearance, all calls as one; `called`: tools.
+
+    `lost`: events that the recorder could not keep.
+    """
 
     events: int = 0
+    lost: int = 0
     phases: tuple[str, ...] = ()
     called: int = 0
     notes: tuple[str, ...] = ()
     stock_client: StockClientFacts = StockClientFacts()
+    behavior: Behavior = Behavior()
 
 
 class Summary:
-    """A fold over the events, bounded by the number of phases and of tools called."""
+    """A fold over the events, bounded by the number of phases and of tools called, and by the profile's own bounds."""
 
     def __init__(self) -> None:
         self._events = 0
+        self._lost = 0
+        self._profiler = Profiler()
         self._phases: dict[str, None] = {}
         self._called: set[str] = set()
         self._notes: dict[str, None] = {}
@@ -49,6 +57,7 @@ class Summary:
     def event(self, event: Event) -> None:
         """Take the next event."""
         self._events += 1
+        self._profiler.event(event)
         if isinstance(event, PhaseEvent):
             kind, _, rest = event.phase.partition(":")
             self._phases[kind] = None
@@ -59,6 +68,8 @@ class Summary:
                 self._notes[event.text] = None
             elif event.text not in self._notes:
                 self._cut += 1
+        elif isinstance(event, RecorderEndEvent):
+            self._lost += sum(max(0, number) for number in event.lost.values())
         elif isinstance(event, StockClientEvent):
             works = f"it listed {event.tools} tools" if event.works and event.tools is not None else ""
             self._stock = StockClientFacts(works=event.works, client=event.client, detail=event.error or works)
@@ -68,10 +79,12 @@ class Summary:
         more = (f"and {self._cut} more notes",) if self._cut else ()
         return EventSummary(
             events=self._events,
+            lost=self._lost,
             phases=tuple(self._phases),
             called=len(self._called),
             notes=(*self._notes, *more),
             stock_client=self._stock,
+            behavior=self._profiler.finish(),
         )
 
 
@@ -123,13 +136,20 @@ def assemble(
         analyzers=decision.analyzers,
         coverage=decision.coverage,
         surface=_surface(surface),
-        behavior=BehaviorFacts(stock_client=summary.stock_client),
+        behavior=BehaviorFacts(
+            egress=summary.behavior.egress,
+            processes=summary.behavior.processes,
+            files=summary.behavior.files,
+            profile=summary.behavior.profile,
+            stock_client=summary.stock_client,
+        ),
         recording=RecordingFacts(
             bundle=bundle,
             recorder=manifest.recorder,
             grade=manifest.grade,
             phases=summary.phases,
             events=summary.events,
+            lost=summary.lost,
         ),
         warnings=decision.warnings if incomplete else (*decision.warnings, *manifest.problems),
         notes=(*manifest.notes, *summary.notes),

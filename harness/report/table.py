@@ -11,7 +11,7 @@ from rich.text import Text
 
 from harness.model.coverage import SkipReason
 from harness.model.result import AnalyzerStatus, ScanResult
-from harness.report import phrasing
+from harness.report import behavior, phrasing
 from harness.report.canvas import SEVERITY_STYLE, VERDICT_STYLE, draw
 from harness.report.escape import one_line, visible
 
@@ -37,6 +37,14 @@ def _shapes(result: ScanResult) -> Iterable[RenderableType]:
     yield from _section(
         f"Tools: {len(result.surface.tools)} (* required argument)", result.surface.tools, _tools(result)
     )
+    seen = result.behavior
+    for title, rows in (
+        ("Programs started", list(behavior.processes(seen))),
+        ("Destinations tried", list(behavior.destinations(seen))),
+        ("Files", list(behavior.files(seen))),
+    ):
+        if rows:
+            yield from _section(f"{title}: {len(rows)}", rows, _behavior(rows))
     for label, sentences in (
         ("Why", result.reasons),
         ("Gaps", phrasing.gaps(result)),
@@ -132,4 +140,14 @@ def _tools(result: ScanResult) -> Table:
         if words.claims:
             description.append(f"{chr(10) if words.description else ''}claims: {words.claims}", "dim")
         table.add_row(words.name, words.arguments, description)
+    return table
+
+
+def _behavior(rows: Sequence[behavior.Row]) -> Table:
+    table = _new()
+    for title, ratio in (("What", 6), ("By", 2), ("Phase", 2)):
+        table.add_column(title, overflow="fold", ratio=ratio)
+    table.add_column("Times", justify="right", min_width=5)
+    for row in rows[:MOST_ROWS]:
+        table.add_row(*(Text(cell) for cell in row))
     return table

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from harness.analyzers.base import AnalysisFacts
 from harness.analyzers.evidence import render_safe
 from harness.model.coverage import Coverage, Floor, Skip, SkipReason, Tally
+from harness.model.options import RecorderChoice
 from harness.model.recording import (
     AttemptEvent,
     Event,
@@ -27,11 +28,12 @@ ENOUGH = frozenset({Grade.TRUSTED, Grade.CONTAINED})
 
 
 def declined(facts: AnalysisFacts) -> bool:
-    """True when the operator chose to have nothing recorded: then there is nothing to say, and no gap either."""
+    """True when the operator chose to have nothing recorded: then there is nothing to say, and no gap either.
+
+    A recorder that was asked for and could not be had is not meant: that is a gap.
+    """
     manifest = facts.manifest
-    if manifest is None:
-        return False
-    return str(getattr(manifest.options, "recorder", manifest.recorder)) == "none"
+    return manifest is not None and manifest.recorder == "none" and manifest.options.recorder is RecorderChoice.NONE
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ MAX_PATHS = 8192
 class PathMemory:
     """A set of paths that forgets its oldest. `forgot` is True once it has, so that absence proves nothing any more."""
 
-    def __init__(self, bound: int = MAX_PATHS) -> None:
-        self._bound = bound
+    def __init__(self) -> None:
+        self._bound = MAX_PATHS
         self._paths: dict[str, None] = {}
         self.forgot = False
 

@@ -266,7 +266,37 @@ PARTIAL = SAFE.model_copy(
             tools=({"name": "read"}, {"name": 7, "inputSchema": [1]}, "no object"),
             resources=tuple({"uri": f"file:///{n}", "name": f"n{n}"} for n in range(40)),
         ),
-        "behavior": BehaviorFacts(),
+        "behavior": BehaviorFacts(
+            egress=(
+                {
+                    "destination": "93.184.215.14:443",
+                    "call": "connect",
+                    "phase": "call:read",
+                    "program": "/opt/node/22/bin/node",
+                    "count": 2,
+                    "succeeded": 0,
+                },
+                {"more": 7},
+            ),
+            processes=(
+                {
+                    "program": "/opt/node/22/bin/node",
+                    "argv": ["node", "index.js"],
+                    "started_by": "",
+                    "phase": "start",
+                    "count": 1,
+                },
+                {
+                    "program": "/usr/bin/dash",
+                    "argv": ["/bin/sh", "-c", "id\x1b[2J"],
+                    "started_by": "/opt/node/22/bin/node",
+                    "phase": "call:read",
+                    "count": 3,
+                },
+            ),
+            files={"read": ["/app/", "/etc/"], "written": ["/tmp/"], "deleted": ["/home/user/workspace/a\nb"]},
+            profile={"executables": ["/opt/node/22/bin/node", "/usr/bin/dash"], "seccomp": {"syscalls": []}},
+        ),
         "recording": RecordingFacts(
             bundle="slow-server-7.bundle", recorder="ebpf", grade=Grade.CONTAINED, events=1200, lost=3
         ),
