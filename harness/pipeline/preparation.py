@@ -32,12 +32,14 @@ def choose_entry(acquired: Acquired, wanted: str | None) -> EntryPoint:
     return acquired.entry_points[0]
 
 
-async def install(sandbox: Sandbox, acquired: Acquired, options: RunOptions, bundle: BundleWriter) -> InstalledTarget:
-    """Install in the sandbox and record every step, those of a cached install too.
+async def install(
+    sandbox: Sandbox, acquired: Acquired, options: RunOptions, bundle: BundleWriter, *, record: bool
+) -> InstalledTarget:
+    """Install in the sandbox and record every step, those of a cached install too; its system calls with `record`.
 
     Raises TargetError when a step fails or time runs out, with the reason where it is one that has a name.
     """
-    outcome = await _run(sandbox, acquired.install, options, bundle)
+    outcome = await _run(sandbox, acquired.install, options, bundle, record)
     if isinstance(outcome, InstallFailed):
         from harness.acquisition.node.plan import without_scripts
         from harness.probing.starting.obstacles import obstacle_of
@@ -47,7 +49,7 @@ async def install(sandbox: Sandbox, acquired: Acquired, options: RunOptions, bun
         if found and plan is not None:
             missing = f"{found[0].value} {found[1]}".strip()
             text = f"an install script failed ({missing}): it was installed without running install scripts"
-            outcome = await _run(sandbox, plan, options, bundle)
+            outcome = await _run(sandbox, plan, options, bundle, record)
             bundle.record(NoteEvent(phase=Phase.INSTALL, session="install", text=text))
     if isinstance(outcome, InstallFailed):
         raise TargetError(f"the target could not be installed{_why(outcome)}", remedy=_REMEDY)
@@ -55,9 +57,9 @@ async def install(sandbox: Sandbox, acquired: Acquired, options: RunOptions, bun
 
 
 async def _run(
-    sandbox: Sandbox, plan: InstallPlan, options: RunOptions, bundle: BundleWriter
+    sandbox: Sandbox, plan: InstallPlan, options: RunOptions, bundle: BundleWriter, record: bool
 ) -> InstalledTarget | InstallFailed:
-    outcome = await sandbox.install(plan, timeout=options.install_timeout, limits=options.limits)
+    outcome = await sandbox.install(plan, timeout=options.install_timeout, limits=options.limits, record=record)
     cached = isinstance(outcome, InstalledTarget) and outcome.cached
     for step in outcome.steps:
         bundle.record(
@@ -70,6 +72,9 @@ async def _run(
                 cached=cached,
             )
         )
+    if outcome.record is not None:
+        bundle.record_kernel(list(outcome.record.events))
+        bundle.record(outcome.record.end)
     return outcome
 
 

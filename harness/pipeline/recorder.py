@@ -80,9 +80,9 @@ class Recorder:
             engine=dict(await sandbox.engine_facts()),
         )
         with self._phase(Phase.INSTALL):
-            installed = await install(sandbox, acquired, self._options, self._bundle)
+            record = await self._can_record(sandbox)
+            installed = await install(sandbox, acquired, self._options, self._bundle, record=record)
         self._know(images=(installed.image,))
-        record = await self._can_record(sandbox)
         supply = Supply(
             sandbox,
             acquired,

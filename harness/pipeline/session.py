@@ -121,6 +121,7 @@ async def open_session(
         with anyio.move_on_after(DRAIN_SECONDS):
             await finished.wait()
         if record is not None:
+            await process.mark(Phase.STOP, entropy.nonce())  # the last heartbeat: the record reaches to the end
             ended = await record.stop()
             with anyio.move_on_after(DRAIN_SECONDS):
                 await seen.wait()

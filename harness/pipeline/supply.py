@@ -102,7 +102,7 @@ class Supply:
         if acquired is None:
             return False
         try:
-            installed = await install(self._sandbox, acquired, self._options, self._bundle)
+            installed = await install(self._sandbox, acquired, self._options, self._bundle, record=self._record)
         except TargetError:
             return False
         entry = choose_entry(acquired, self._options.entry)

@@ -16,6 +16,7 @@ from harness.model.base import Record
 from harness.model.options import Limits
 from harness.model.recording import Event, ImageFact, RecorderEndEvent
 from harness.model.target import ImageConfig, InstallPlan
+from harness.sandbox.install_record import InstallRecord
 
 #: Where things lie inside a target's container.
 APP = "/app"
@@ -34,7 +35,7 @@ class StepReport(Record):
 class InstalledTarget(Record):
     """A sealed volume with everything below /app, and the record of the install that made it.
 
-    `cached` is True when this run found it ready; `steps` is then the record kept from the run that made it.
+    `cached` is True when this run found it ready; `steps` and `record` are then those of the run that made it.
     """
 
     volume: str
@@ -42,6 +43,7 @@ class InstalledTarget(Record):
     steps: tuple[StepReport, ...]
     cached: bool
     seconds: float
+    record: InstallRecord | None = None
 
 
 class InstallFailed(Record):
@@ -50,6 +52,7 @@ class InstallFailed(Record):
     steps: tuple[StepReport, ...]
     timed_out: bool
     seconds: float
+    record: InstallRecord | None = None
 
 
 class LaunchSpec(Record):
@@ -144,8 +147,13 @@ class Sandbox(Protocol):
         """What the engine knows of a target's own image. Raises UsageError when it has none of that name."""
         ...
 
-    async def install(self, plan: InstallPlan, *, timeout: float, limits: Limits) -> InstalledTarget | InstallFailed:
-        """Install into a labelled volume keyed by plan and image, or return the sealed one that exists."""
+    async def install(
+        self, plan: InstallPlan, *, timeout: float, limits: Limits, record: bool = False
+    ) -> InstalledTarget | InstallFailed:
+        """Install into a labelled volume keyed by plan and image, or return the sealed one that exists.
+
+        With `record`, the system calls of the install are recorded, and only an install that was counts as existing.
+        """
         ...
 
     async def recorder_problem(self) -> str | None:

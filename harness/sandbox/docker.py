@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import TypeAlias
 
 import anyio
@@ -77,10 +78,15 @@ class DockerSandbox:
         shop = self._shop
         return await image_config(shop.engine, shop.name("user"), shop.labels("user"), reference)
 
-    async def install(self, plan: InstallPlan, *, timeout: float, limits: Limits) -> InstalledTarget | InstallFailed:
+    async def install(
+        self, plan: InstallPlan, *, timeout: float, limits: Limits, record: bool = False
+    ) -> InstalledTarget | InstallFailed:
         image, warden_image = await self._image(plan.image), await self._image(WARDEN_IMAGE)
         widened = install_limits(limits, self._cpus)
-        return await install(self._shop, plan, image, warden_image, timeout=timeout, limits=widened)
+        recorders = partial(self._recorder, True) if record else None
+        return await install(
+            self._shop, plan, image, warden_image, timeout=timeout, limits=widened, recorders=recorders
+        )
 
     def launch(self, spec: LaunchSpec) -> AbstractAsyncContextManager[SandboxedProcess]:
         return self._launch(spec)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,6 +31,8 @@ from harness.sandbox.hardening import (
     gated_config,
     warden_config,
 )
+from harness.sandbox.install_record import InstallRecord
+from harness.sandbox.install_witness import InstallWitness, Recorders, recorded
 from harness.sandbox.lease import StateDirectory, try_lock
 from harness.sandbox.reaper import reap
 from harness.sandbox.streams import ContainerStreams
@@ -91,19 +93,32 @@ def install_limits(limits: Limits, cpus: float) -> Limits:
 
 
 async def install(
-    shop: Workshop, plan: InstallPlan, image: ImageFact, warden_image: ImageFact, *, timeout: float, limits: Limits
+    shop: Workshop,
+    plan: InstallPlan,
+    image: ImageFact,
+    warden_image: ImageFact,
+    *,
+    timeout: float,
+    limits: Limits,
+    recorders: Recorders | None = None,
 ) -> InstalledTarget | InstallFailed:
     """Return the sealed volume for `plan`, made now if there is none; a shared lock on it is then held in `shop`.
 
     At most `timeout` seconds are spent in steps, and as many in waiting for another run that installs the same.
+    With `recorders`, one of them records the install, and its record is sealed with the volume.
     Raises `EngineError`, `HarnessError`.
     """
     began = time.monotonic()
-    volume = volume_name(plan, image, shop.state.owner)
+    volume = volume_name(plan, image, shop.state.owner, recorded=recorders is not None)
     while True:
         if sealed := await _find_sealed(shop, volume):
             return InstalledTarget(
-                volume=volume, image=image, steps=sealed.steps, cached=True, seconds=time.monotonic() - began
+                volume=volume,
+                image=image,
+                steps=sealed.steps,
+                cached=True,
+                seconds=time.monotonic() - began,
+                record=sealed.record,
             )
         held = await anyio.to_thread.run_sync(try_lock, shop.state.volume_lock(volume))
         if held is None:
@@ -115,7 +130,7 @@ async def install(
         try:
             if await read_seal(shop.engine, shop.state, volume) is not None:
                 continue  # another run finished it since we looked
-            made = await _make(shop, plan, image, warden_image, volume, timeout, limits)
+            made = await _make(shop, plan, image, warden_image, volume, timeout, limits, recorders)
             if isinstance(made, InstallFailed):
                 return made
             keep = held.share()
@@ -163,6 +178,7 @@ async def _make(
     volume: str,
     timeout: float,
     limits: Limits,
+    recorders: Recorders | None,
 ) -> InstalledTarget | InstallFailed:
     began = time.monotonic()
     inputs = shop.name(ROLE_INPUT)
@@ -171,14 +187,18 @@ async def _make(
     try:
         mark = await _fresh_volume(shop, volume)
         await create_volume(shop.engine, inputs, shop.labels(ROLE_INPUT))
-        finished = await _run_steps(shop, plan, image, warden_image, volume, inputs, timeout, limits, steps)
+        finished, record = await _run_steps(
+            shop, plan, image, warden_image, volume, inputs, timeout, limits, steps, recorders
+        )
         seconds = time.monotonic() - began
         if not finished or any(step.code for step in steps):
-            return InstallFailed(steps=tuple(steps), timed_out=not finished, seconds=seconds)
-        seal = Seal(volume=volume, mark=mark, image=image, steps=tuple(steps), seconds=seconds)
+            return InstallFailed(steps=tuple(steps), timed_out=not finished, seconds=seconds, record=record)
+        seal = Seal(volume=volume, mark=mark, image=image, steps=tuple(steps), seconds=seconds, record=record)
         await anyio.to_thread.run_sync(write_seal, shop.state, seal)
         sealed = True
-        return InstalledTarget(volume=volume, image=image, steps=seal.steps, cached=False, seconds=seconds)
+        return InstalledTarget(
+            volume=volume, image=image, steps=seal.steps, cached=False, seconds=seconds, record=record
+        )
     finally:
         with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP_SECONDS):
             for name in [inputs] if sealed else [inputs, volume]:
@@ -205,7 +225,8 @@ async def _run_steps(
     timeout: float,
     limits: Limits,
     steps: list[StepReport],
-) -> bool:
+    recorders: Recorders | None,
+) -> tuple[bool, InstallRecord | None]:
     """Run steps until one fails, appending to `steps`; False when the time was over before the last one ended."""
     engine = shop.engine
     mounts = (
@@ -217,7 +238,7 @@ async def _run_steps(
     async def fill(container: str) -> None:
         await engine.call(engine.api.put_archive, container, INPUT, input_archive(plan.files))
 
-    async with doomed(engine) as collected, background() as tasks:
+    async with doomed(engine) as collected, background() as tasks, AsyncExitStack() as arriving:
         watch = warden_config(
             image=warden_image.id,
             deadline_seconds=whole_seconds(timeout + BACKSTOP_SECONDS),
@@ -225,8 +246,12 @@ async def _run_steps(
             seccomp=shop.seccomp,
         )
         warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
-        await warden.ready()
-        await warden.mark("install", shop.nonce())
+        witness = await arriving.enter_async_context(
+            recorded(recorders, collected, await warden.ready(), whole_seconds(timeout + BACKSTOP_SECONDS))
+        )
+        begin = shop.nonce()
+        witness.expect(begin)
+        await warden.mark("install", begin)
         prepare: Preparation | None = fill
         with anyio.move_on_after(timeout) as scope:
             for argv in plan.steps:
@@ -243,16 +268,21 @@ async def _run_steps(
                     labels=shop.labels(role),
                     seccomp=shop.seccomp,
                 )
-                report = await _run_step(shop, warden, shop.name(role), argv, config, prepare, steps)
+                report = await _run_step(shop, warden, witness, shop.name(role), argv, config, prepare, steps)
                 prepare = None
                 if report.code:
                     break
-        return not scope.cancelled_caught
+        if not warden.deadline_passed:
+            end = shop.nonce()
+            witness.expect(end)
+            await warden.mark("install", end)
+        return not scope.cancelled_caught, await witness.finish()
 
 
 async def _run_step(
     shop: Workshop,
     warden: Warden,
+    witness: InstallWitness,
     name: str,
     argv: tuple[str, ...],
     config: dict[str, object],
@@ -270,7 +300,9 @@ async def _run_step(
             gated(shop.engine, tasks, collected, warden, name, config, STDERR_BYTES, prepare=prepare) as container,
         ):
             begun = True
-            await container.open_gate(shop.nonce())
+            nonce = shop.nonce()
+            witness.expect_gate(nonce)
+            await container.open_gate(nonce)
             await container.streams.stdin.aclose()
             tasks.start_soon(tail.keep, container.streams)
             code = await shop.engine.wait(container.container)

@@ -25,6 +25,7 @@ from harness.model.target import InstallPlan
 from harness.sandbox.base import StepReport
 from harness.sandbox.engine import Engine, EngineNotFound
 from harness.sandbox.hardening import LABEL_NONCE, LABEL_OWNER, LABEL_ROLE, ROLE_APP
+from harness.sandbox.install_record import InstallRecord
 from harness.sandbox.lease import HeldLock, StateDirectory, try_lock
 
 #: How many installed targets are kept; the least recently used go first.
@@ -41,11 +42,16 @@ class Seal(Record):
     image: ImageFact
     steps: tuple[StepReport, ...]
     seconds: float
+    record: InstallRecord | None = None
 
 
-def volume_name(plan: InstallPlan, image: ImageFact, owner: str) -> str:
-    """The name of the volume for this plan on this image; users of one engine don't share volumes."""
-    return f"harness-app-{sha256_hex(f'{plan.cache_key} {image.id} {owner}')[:16]}"
+def volume_name(plan: InstallPlan, image: ImageFact, owner: str, *, recorded: bool = False) -> str:
+    """The name of the volume for this plan on this image; users of one engine don't share volumes.
+
+    An install that was recorded is another one: what a run asks to be recorded must have been.
+    """
+    how = " recorded" if recorded else ""
+    return f"harness-app-{sha256_hex(f'{plan.cache_key} {image.id} {owner}{how}')[:16]}"
 
 
 async def read_seal(engine: Engine, state: StateDirectory, volume: str) -> Seal | None:
