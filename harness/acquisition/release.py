@@ -1,7 +1,7 @@
 """When a release was published, and the same target with the dependencies of that time.
 
-Asked only after a start failed as starts do whose dependencies moved on (design notes on starting: dependencies as
-of the release date plus two weeks mended all six that this was tried on).
+Asked only after a start failed as starts do whose dependencies moved on (dependencies as of the release date plus two
+weeks mended all six that this was tried on).
 """
 
 from __future__ import annotations
@@ -18,27 +18,35 @@ from harness.model.errors import BlamedError
 from harness.model.options import RunOptions
 from harness.model.target import Acquired, TargetKind
 
-#: Time for the dependencies to settle after a release.
-SETTLED = timedelta(days=14)
+#: Time for the dependencies to settle after a release: what its author had, else what came within two weeks.
+SETTLED = (timedelta(days=1), timedelta(days=14))
 
 
 async def acquire_of_its_time(
     acquired: Acquired, options: RunOptions, cache_dir: Path, progress: Callable[[str], None]
 ) -> Acquired | None:
-    """Acquire exactly this version again, its dependencies as of its release plus two weeks.
+    """Acquire exactly this version again, its dependencies as of its release plus a day, or two weeks.
 
-    None when the release date is not known, when that is less than two weeks ago, when nothing would be different,
-    or when the registry has no such closure.
+    The longer time is taken where the shorter gives no closure. (A package whose dependency broke nine days after it
+    started with what its author had, and not with what two weeks brought.)
+
+    None when the release date is not known, when that is too short ago, when nothing would be different, or when the
+    registry has no such closure.
     """
-    try:
-        released = await _released(acquired, Store(cache_dir))
-        if released is None or released + SETTLED > datetime.now(UTC):
-            return None
-        date = (released + SETTLED).date().isoformat()
-        dated = options.model_copy(update={"as_of": date})
-        ref = acquired.ref.model_copy(update={"version": acquired.version})
-        again = await acquire(ref, dated, cache_dir, progress)
-    except BlamedError:
+    again: Acquired | None = None
+    for settled in SETTLED:
+        try:
+            released = await _released(acquired, Store(cache_dir))
+            if released is None or released + settled > datetime.now(UTC):
+                return None
+            date = (released + settled).date().isoformat()
+            dated = options.model_copy(update={"as_of": date})
+            ref = acquired.ref.model_copy(update={"version": acquired.version})
+            again = await acquire(ref, dated, cache_dir, progress)
+            break
+        except BlamedError:
+            continue
+    if again is None:
         return None
     if again.version != acquired.version or again.closure.digest == acquired.closure.digest:
         return None

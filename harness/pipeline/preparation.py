@@ -44,11 +44,13 @@ async def install(
         from harness.acquisition.node.plan import without_scripts
         from harness.probing.starting.obstacles import obstacle_of
 
-        found = obstacle_of(outcome.steps[-1].output) if outcome.steps else None
-        plan = without_scripts(acquired.install) if found and found[0] in _SCRIPTS else None
-        if found and plan is not None:
-            missing = f"{found[0].value} {found[1]}".strip()
-            text = f"an install script failed ({missing}): it was installed without running install scripts"
+        output = outcome.steps[-1].output if outcome.steps else ""
+        found = obstacle_of(output)
+        failed = _SCRIPT_FAILED in output or (found is not None and found[0] in _SCRIPTS)
+        plan = without_scripts(acquired.install) if failed else None
+        if plan is not None:
+            missing = f" ({found[0].value} {found[1]})".replace(" )", ")") if found else ""
+            text = f"an install script failed{missing}: it was installed without running install scripts"
             outcome = await _run(sandbox, plan, options, bundle, record)
             bundle.record(NoteEvent(phase=Phase.INSTALL, session="install", text=text))
     if isinstance(outcome, InstallFailed):
@@ -80,6 +82,8 @@ async def _run(
 
 #: What makes install scripts fail that a server can often do without: an add-on to build, a download.
 _SCRIPTS = (Obstacle.NATIVE_ADDON, Obstacle.NETWORK)
+#: What npm says when a script of a package ended with an error (`@npmcli/promise-spawn`).
+_SCRIPT_FAILED = "npm error command failed"
 _REMEDY = "see the install steps in the recording"
 
 

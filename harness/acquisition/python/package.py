@@ -19,9 +19,10 @@ from harness.model.errors import BlamedError, TargetError, UsageError
 from harness.model.options import RunOptions
 from harness.model.target import Acquired, Closure, Ecosystem, TargetRef
 
-#: A release older than this gets the dependencies of its time, which is its date and some days to settle.
+#: A release older than this gets the dependencies of its time: its date and a day, or where that gives no closure
+#: (what belongs to it was published later) two weeks.
 _OLD = timedelta(days=183)
-_SETTLED = timedelta(days=14)
+_SETTLED = (timedelta(days=1), timedelta(days=14))
 
 
 async def acquire_pypi(world: PythonWorld, ref: TargetRef, options: RunOptions) -> Acquired:
@@ -126,15 +127,20 @@ async def _as_of_release(
     """Resolve an old release with the dependencies of its own time, unless the operator constrains them.
 
     Its author could not know what came later: of 100 popular servers four failed for that reason alone, and
-    dependencies as of the release date plus two weeks mended all of them (design notes on starting).
+    dependencies as of the release date plus two weeks mended all of them. A day is enough where it gives a closure, and
+    keeps out what broke within the two weeks.
     """
     uploaded = target.uploaded
     if options.constraints or options.as_of or uploaded is None or datetime.now(UTC) - uploaded < _OLD:
         return python, wheels, []
-    as_of = uploaded + _SETTLED
-    try:
-        python, wheels = await world.choose([f"{target.name}=={target.version}"], options, target.name, as_of=as_of)
-    except TargetError:
+    for settled in _SETTLED:
+        as_of = uploaded + settled
+        try:
+            python, wheels = await world.choose([f"{target.name}=={target.version}"], options, target.name, as_of=as_of)
+            break
+        except TargetError:
+            continue
+    else:
         return python, wheels, ["an old release, with the newest dependencies: those of its own time can't be had"]
     note = f"released on {uploaded.date()}, so its dependencies are those of {as_of.date()}"
     return python, wheels, [f"{note} (--as-of or --constraint changes that)"]
