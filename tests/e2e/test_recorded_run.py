@@ -1,0 +1,64 @@
+"""A whole run with its system calls recorded: trusted, nothing lost, from the first exec of the install to the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.model.recording import MarkEvent, ProcessEvent, RecorderEndEvent
+from harness.pipeline.recorded import BundleRecording
+
+pytestmark = pytest.mark.docker
+
+SERVERS = Path(__file__).parents[1] / "servers"
+
+
+def run(bundle: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(Path(sys.executable).with_name("harness")), "run", "--no-progress", "--format", "json",
+         "--bundle", str(bundle), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_everything_is_recorded_and_an_honest_server_stays_silent(tmp_path: Path) -> None:
+    bundle = tmp_path / "b"
+    done = run(bundle, "--recorder", "ebpf", str(SERVERS / "honest_handshake.py"))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    result = json.loads(done.stdout)
+    assert (result["status"], result["findings"]) == ("COMPLETED", [])
+    assert (result["recording"]["recorder"], result["recording"]["grade"]) == ("ebpf", "trusted")
+    assert result["recording"]["lost"] == 0
+    states = {row["name"]: row["status"] for row in result["analyzers"]}
+    assert {state for name, state in states.items() if name.startswith("behavior.")} == {"COMPLETED"}
+
+    events = list(BundleRecording(bundle).events())
+    ends = {event.session: event for event in events if isinstance(event, RecorderEndEvent)}
+    assert set(ends) == {"install", "main", "stock-client"}
+    assert all(end.complete for end in ends.values()), ends
+    marks = [event for event in events if isinstance(event, MarkEvent) and event.session == "main"]
+    assert {mark.phase for mark in marks} >= {"start", "discover", "stop"}
+    programs = [event.path for event in events if isinstance(event, ProcessEvent) and event.what == "exec"]
+    assert any(path and "python" in path for path in programs)
+    assert "write" in ends["main"].calls and "read" in ends["main"].calls
+
+    again = run(tmp_path / "c", "--recorder", "ebpf", str(SERVERS / "honest_handshake.py"))
+    assert again.returncode == 0, "the sealed install brings its record along"
+
+
+def test_no_recorder_by_choice_is_said_and_is_no_gap(tmp_path: Path) -> None:
+    done = run(tmp_path / "b", "--recorder", "none", str(SERVERS / "honest_handshake.py"))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    rows = [row for row in result["analyzers"] if row["name"].startswith("behavior.")]
+    assert rows and {(row["status"], row["required"]) for row in rows} == {("SKIPPED", False)}
+    assert (result["recording"]["recorder"], result["recording"]["grade"]) == ("none", "none")
