@@ -44,7 +44,7 @@ class ProtocolFold:
         self._facts = facts
         self._lives: dict[str, Life] = {}
         self._earlier: dict[str, Life] = {}
-        self._obstacles: dict[str, ObstacleEvent] = {}
+        self._obstacle: ObstacleEvent | None = None
         self._served: dict[int, list[Item]] = {}
         for surface in facts.surfaces:
             for item in surface.items:
@@ -59,7 +59,7 @@ class ProtocolFold:
             self._settle(name)
             self._lives[name] = self._new(name, guess=event.guess)
         elif isinstance(event, ObstacleEvent):
-            self._obstacles[name] = event
+            self._obstacle = event
         elif name in self._lives or Life.takes(event):
             self._lives.setdefault(name, self._new(name)).event(event)
 
@@ -70,7 +70,7 @@ class ProtocolFold:
             self._settle(name)
         lives = [self._earlier[name] for name in self._lives]
         for life in lives:
-            life.state.obstacle = self._obstacles.get(life.state.name)
+            life.state.obstacle = self._obstacle  # the sandbox lacks it for every session
             life.judge_exit()
             book.add(life.book)
             tally.add(life.tally)

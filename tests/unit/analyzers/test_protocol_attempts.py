@@ -85,6 +85,7 @@ def test_last_words_are_escaped_and_bounded() -> None:
 def test_what_the_sandbox_lacks_is_a_reason_and_no_finding(obstacle: Obstacle) -> None:
     tape = Attempts()
     tape.start().ask("initialize").stop(1, by="target")
+    tape.start("stock-client").ask("initialize").stop(1, by="target")
     tape.add(ObstacleEvent(phase="stop", obstacle=obstacle, what="acme\x1b"))
     result = judge(tape)
     assert result.findings == () and result.status is AnalyzerStatus.PARTIAL
