@@ -108,6 +108,8 @@ class StartPlanner:
         self._for_tools += answered
         if self._current.guess and self._cases and _same(case, self._cases[-1][0]):
             return  # the guess changed nothing: what was seen before counts on
+        if self._cases and _refused(case):
+            return  # what was added was wrong: on from where it was not there
         from harness.probing.starting.remedies import remedies_for  # a server that starts at once never pays for them
 
         self._cases.append((case, remedies_for(seen, lives=lives)))
@@ -203,6 +205,20 @@ class StartPlanner:
     def _action(self, kind: ActionKind, **details: object) -> Action:
         self._number += 1
         return Action.model_validate({"number": self._number, "kind": kind, **details})
+
+
+_REFUSAL = re.compile(
+    r"(?:unrecognized|unknown|unexpected|invalid|no such)(?: extra)? (?:arguments?|options?|choice|parameters?):? ([^\n]{1,200})",
+    re.IGNORECASE,
+)
+
+
+def _refused(case: Case) -> bool:
+    """True when a complaint names an argument that an attempt added."""
+    added = {part.partition("=")[0] for part in case.adjustment.arguments}
+    return any(
+        part in added for text in _REFUSAL.findall(case.text) for part in re.split(r"[\s'\"(),=\[\]]+", text) if part
+    )
 
 
 def _complete(seen: Observation) -> bool:

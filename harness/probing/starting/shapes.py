@@ -52,6 +52,7 @@ _Make = Callable[[Maker], Value | str]
 
 #: Name of the setting (searched for, upper case) → its shape; the first that matches.
 _SHAPES: tuple[tuple[str, _Make], ...] = (
+    (r"TRANSPORT|MCP_MODE$", lambda m: "stdio"),
     # The clouds
     (r"AWS_ACCESS_KEY_ID|ACCESS_KEY_ID$", lambda m: "AKIA" + m.chars(16, BASE32)),
     (r"AWS_SECRET_ACCESS_KEY|SECRET_ACCESS_KEY$", lambda m: m.chars(40)),
@@ -154,7 +155,6 @@ _SHAPES: tuple[tuple[str, _Make], ...] = (
     (r"(^|_)(USE|ENABLED?|ALLOW|VERIFY|SSL|TLS)(_|$)", lambda m: "true"),
     (r"DEBUG|DISABLED?|INSECURE|READ_?ONLY", lambda m: "false"),
     (r"LOG_?LEVEL", lambda m: "info"),
-    (r"TRANSPORT|MCP_MODE$", lambda m: "stdio"),
     (r"JWT|(SERVICE_ROLE|ANON)_KEY|BEARER", lambda m: m.material.jwt(m.name)),
     (r"KEY|TOKEN|SECRET|PAT$|CREDENTIAL|COOKIE|AUTH", lambda m: m.chars(40)),
     (r"URL", lambda m: f"https://{_domain(m)}"),

@@ -192,6 +192,19 @@ def test_a_program_of_commands_gets_the_one_that_serves(text: str, command: tupl
     assert talk(server).last.subcommand == command
 
 
+def test_an_argument_that_is_refused_is_taken_back() -> None:
+    usage = "usage: sheets [-h] [--version] {stdio,streamable-http} ...\nsheets: error: "
+
+    def server(adjustment: Adjustment) -> Shown:
+        if adjustment.arguments:
+            return Shown(f"{usage}unrecognized arguments: {' '.join(adjustment.arguments)}\n", code=2)
+        if adjustment.subcommand == ("stdio",):
+            return STARTED
+        return Shown(f"{usage}the following arguments are required: kind\n", code=2)
+
+    assert talk(server).notes
+
+
 def test_a_command_of_a_command_is_found() -> None:
     def server(adjustment: Adjustment) -> Shown:
         match adjustment.subcommand:
