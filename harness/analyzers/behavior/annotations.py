@@ -11,7 +11,7 @@ from typing import Any
 from harness.analyzers.behavior.addresses import Reach, destination
 from harness.analyzers.behavior.attribution import CALL, Where
 from harness.analyzers.behavior.baseline import usual_path
-from harness.analyzers.behavior.effects import FILE_CALLS, What, effects_of
+from harness.analyzers.behavior.effects import FILE_CALLS, What, effects_of, is_reading
 from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.made import PathMemory
@@ -66,9 +66,13 @@ class AnnotationsFold(BehaviorFold):
 
     def syscall(self, event: SyscallEvent) -> None:
         """Judge one call against the hints of the tool it belongs to."""
+        if not self._hints:
+            return
         if event.call not in FILE_CALLS:
             if event.call in self.calls:
                 self._connect(event)
+            return
+        if event.result is None or event.result < 0 or is_reading(event):
             return
         for effect in effects_of(event, self.attribution):
             if not effect.done or effect.what is What.READ:

@@ -40,7 +40,8 @@ CALL = "call"
 GATE = "/usr/local/bin/entry"
 _AT_FDCWD = -100
 _SELF = re.compile(r"^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(?=/|$)")
-_TO_FOLLOW = frozenset({"chdir", "fchdir", "open", "openat", "openat2"})
+#: Calls that move a process, or give it a descriptor to move by.
+FOLLOWED = frozenset({"chdir", "fchdir", "open", "openat", "openat2"})
 _BASE2 = {"renameat": 2, "renameat2": 2, "linkat": 2, "symlinkat": 1}
 
 
@@ -114,6 +115,7 @@ class Attribution:
         self._calls: dict[str, Call] = {}
         self._by_phase: dict[str, Call] = {}
         self._numbers = 0
+        self._entered = ("", -1)
         #: The process of what no process did.
         self.nobody = Process(0)
 
@@ -121,8 +123,8 @@ class Attribution:
         """Learn from the next event."""
         kind = type(event)
         if kind is SyscallEvent:
-            if event.call in _TO_FOLLOW:  # type: ignore[union-attr]
-                self._follow(event)  # type: ignore[arg-type]
+            if event.call in FOLLOWED:  # type: ignore[union-attr]
+                self.follow(event)  # type: ignore[arg-type]
         elif kind is ProcessEvent:
             self._process(event)  # type: ignore[arg-type]
         elif kind is MarkEvent:
@@ -142,8 +144,13 @@ class Attribution:
             return True
         if event.parent != 0:
             return False
+        if event.pid == self._entered[1] and event.session == self._entered[0]:
+            return False
         session = self._session(event.session)
-        return event.pid not in session.entered and len(session.entered) < MAX_ENTERED
+        if event.pid in session.entered:
+            self._entered = event.session, event.pid
+            return False
+        return len(session.entered) < MAX_ENTERED
 
     def where(self, event: KernelEvent, *texts: str | None) -> Where:
         """What the event belongs to. `texts`: what of it may hold the nonce of a call."""
@@ -258,6 +265,7 @@ class Attribution:
         session.started = False
         session.called = 0
         session.entered.clear()
+        self._entered = ("", -1)
 
     def _call_of(self, phase: str) -> Call | None:
         """The call that a phase `call:<tool>:<nonce>` is; told once, it is remembered."""
@@ -283,7 +291,8 @@ class Attribution:
                         return call
         return None
 
-    def _follow(self, event: SyscallEvent) -> None:
+    def follow(self, event: SyscallEvent) -> None:
+        """Learn from one of the calls in `FOLLOWED`; the part of `take` for those who sort calls themselves."""
         if event.result is None or event.result < 0:
             return
         if event.call == "chdir" or event.call == "fchdir":

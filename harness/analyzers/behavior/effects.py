@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from harness.analyzers.behavior.attribution import Attribution
@@ -47,23 +48,34 @@ class Effect(NamedTuple):
     makes: bool = False
 
 
-def is_writing(event: SyscallEvent) -> bool:
-    """True for an open that asks to write or make a file."""
-    return not _WRITING.isdisjoint(event.flags)
+@lru_cache(maxsize=256)
+def _opened_for(flags: tuple[str, ...]) -> What | None:
+    """What an open asks for; None where it is only a name for the file."""
+    if "O_PATH" in flags:
+        return None
+    return What.READ if _WRITING.isdisjoint(flags) else What.WRITE
 
 
-def effects_of(event: SyscallEvent, attribution: Attribution) -> Iterator[Effect]:
+def is_reading(event: SyscallEvent) -> bool:
+    """True for an open that asks for no more than to read."""
+    return event.call in OPENS and _opened_for(event.flags) is What.READ
+
+
+def effects_of(event: SyscallEvent, attribution: Attribution) -> Iterable[Effect]:
     """The effects of one call, succeeded or tried; paths absolute as far as is known."""
+    if event.call not in OPENS:
+        return _effects(event, attribution)
+    what = _opened_for(event.flags)
+    if what is None or event.path is None:
+        return ()
+    done = event.result is not None and event.result >= 0
+    return (Effect(what, attribution.path(event, event.path), done, what is What.WRITE and "O_CREAT" in event.flags),)
+
+
+def _effects(event: SyscallEvent, attribution: Attribution) -> Iterator[Effect]:
     call, path = event.call, event.path
     done = event.result is not None and event.result >= 0
-    if call in OPENS:
-        if path is not None and "O_PATH" not in event.flags:
-            resolved = attribution.path(event, path)
-            if is_writing(event):
-                yield Effect(What.WRITE, resolved, done, "O_CREAT" in event.flags)
-            else:
-                yield Effect(What.READ, resolved, done)
-    elif call in _DELETES:
+    if call in _DELETES:
         if path is not None:
             yield Effect(What.DELETE, attribution.path(event, path), done)
     elif call in _RENAMES:

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.analyzers.behavior.attribution import CALL, Where
 from harness.analyzers.behavior.baseline import usual_program
-from harness.analyzers.behavior.effects import FILE_CALLS, What, effects_of
+from harness.analyzers.behavior.effects import FILE_CALLS, What, effects_of, is_reading
 from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.made import PathMemory
@@ -113,8 +113,10 @@ class ExecFold(BehaviorFold):
                 key = (event.session, event.pid, name)
                 self._tried.setdefault(key, (event, self.attribution.where(event)))
             return
+        if event.result is None or event.result < 0 or is_reading(event):
+            return
         for effect in effects_of(event, self.attribution):
-            if effect.what is What.WRITE and effect.done:
+            if effect.what is What.WRITE:
                 self._written.add(effect.path)
 
     def process(self, event: ProcessEvent) -> None:

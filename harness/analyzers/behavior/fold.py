@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from harness.analyzers.base import AnalysisFacts, AnalyzerBase, Fold, Rule
-from harness.analyzers.behavior.attribution import Attribution
+from harness.analyzers.behavior.attribution import FOLLOWED, Attribution
 from harness.analyzers.behavior.books import INSTALL, Books, declined
 from harness.analyzers.behavior.ledger import Kind, Ledger
 from harness.model.recording import Event, ProcessEvent, SyscallEvent, TransferEvent
@@ -33,30 +32,30 @@ class BehaviorFold:
         self.attribution = Attribution()
         self.books = Books(install=self.install)
         self.ledger = Ledger(analyzer.name)
-        self._take: Callable[[Event], None] = self.attribution.take
+        self._noise = self.attribution.noise
 
     def event(self, event: Event) -> None:
-        """Take the next event."""
-        self._take(event)
-        kind = type(event)
-        if kind is SyscallEvent:
-            assert isinstance(event, SyscallEvent)
+        """Take the next event. Most are system calls that nobody waits for: those have to be quick."""
+        if type(event) is SyscallEvent:
+            call = event.call
+            if call in FOLLOWED and event.result is not None and event.result >= 0:
+                self.attribution.follow(event)
             if (event.session == INSTALL) is self.install:
                 self.books.seen += 1
-                if event.call in self.calls or event.denied or (event.notes and "compat32" in event.notes):
-                    if self.attribution.noise(event):
-                        self.noise(event)
-                    else:
-                        self.syscall(event)
+                if call in self.calls:
+                    (self.noise if self._noise(event) else self.syscall)(event)
+                elif (event.denied or "compat32" in event.notes) and not self._noise(event):
+                    self.syscall(event)
             return
+        self.attribution.take(event)
         if (event.session == INSTALL) is not self.install:
             return
         self.books.take(event)
         if isinstance(event, ProcessEvent):
-            if not self.attribution.noise(event):
+            if not self._noise(event):
                 self.process(event)
         elif isinstance(event, TransferEvent):
-            if not self.attribution.noise(event):
+            if not self._noise(event):
                 self.transfer(event)
         else:
             self.other(event)
