@@ -208,7 +208,8 @@ class StartPlanner:
 
 
 _REFUSAL = re.compile(
-    r"(?:unrecognized|unknown|unexpected|invalid|no such)(?: extra)? (?:arguments?|options?|choice|parameters?):? ([^\n]{1,200})",
+    r"(?:unrecognized|unknown|unexpected|invalid|no such)(?: extra)? (?:arguments?|options?|choice|parameters?):?"
+    r" ([^\n]{1,200})",
     re.IGNORECASE,
 )
 
