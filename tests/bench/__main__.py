@@ -27,6 +27,7 @@ from harness.pipeline.preparation import choose_entry, launch_spec
 from harness.protocol.observe import observe
 from harness.sandbox.base import InstalledTarget, LaunchSpec
 from harness.sandbox.provider import open_sandbox
+from tests.bench import behavior
 
 TARGETS = ["pypi:mcp-server-time", "npm:@modelcontextprotocol/server-everything"]
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "7"))
@@ -122,7 +123,7 @@ async def bench(target: str) -> list[tuple[str, str, bool]]:
 
 
 def main() -> int:
-    rows = [row for target in TARGETS for row in anyio.run(bench, target)]
+    rows = [*behavior.rows(), *(row for target in TARGETS for row in anyio.run(bench, target))]
     for what, measured, good in rows:
         print(f"{'ok  ' if good else 'OVER'}  {what}: {measured}")
     return 0 if all(good for _, _, good in rows) else 1
