@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import anyio
+import anyio.abc
 
 from harness.model.recording import Phase
 from harness.sandbox.containers import Doomed
@@ -61,9 +62,9 @@ class InstallWitness:
 
 @asynccontextmanager
 async def recorded(
-    recorders: Recorders | None, collected: Doomed, inode: int, seconds: int
+    recorders: Recorders | None, collected: Doomed, tasks: anyio.abc.TaskGroup, inode: int, seconds: int
 ) -> AsyncIterator[InstallWitness]:
-    """A witness of what happens in the pid namespace `inode`, for at most `seconds`."""
+    """A witness of what happens in the pid namespace `inode`, for at most `seconds`; it reads in one of `tasks`."""
     async with AsyncExitStack() as stack:
         recorder = None
         if recorders is not None:
@@ -72,7 +73,5 @@ async def recorded(
             await recorder.ready()
             await recorder.record(inode, seconds=seconds, session="install", epoch=time.monotonic_ns())
         witness = InstallWitness(recorder)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(witness.watch)
-            yield witness
-            tasks.cancel_scope.cancel()
+        tasks.start_soon(witness.watch)
+        yield witness
