@@ -74,7 +74,8 @@ class Observation(Record):
 
     The rest tells what an attempt showed, each text bounded by the driver: `stderr` (head and tail), `output` (lines
     on stdout that were no messages), `refusal` (the error that answered the handshake), `silent` (alive, and no
-    answer came), `tools` (number declared), `failed_lists` (lists that ended with an error), how it ended. `variables`: what READ_SOURCE found.
+    answer came), `tools` (number declared), `failed_lists` (lists that ended with an error), how it ended.
+    `variables`: what READ_SOURCE found.
     """
 
     number: int

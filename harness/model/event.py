@@ -1,0 +1,28 @@
+"""What every event has: a number, a time, a phase and a session. The kinds are in `recording` and `kernel`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from harness.model.base import Record
+
+
+class Phase(StrEnum):
+    """The phases of a run in order. A call's phase is `call:<tool>:<nonce>` and not in this list."""
+
+    FETCH = "fetch"
+    INSTALL = "install"
+    START = "start"
+    DISCOVER = "discover"
+    PROBE = "probe"
+    IDLE = "idle"
+    STOP = "stop"
+
+
+class EventBase(Record):
+    """Fields of every event. `session` names one life of the target (`install`, `main`, `stock-client` …)."""
+
+    seq: int = 0
+    t: int = 0
+    phase: str
+    session: str = "main"
