@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from harness.analyzers.behavior.addresses import Reach, destination
-from harness.analyzers.behavior.baseline import usual_install_path
+from harness.analyzers.behavior.baseline import usual_call, usual_install_path
 from harness.analyzers.behavior.effects import FILE_CALLS, What, effects_of
 from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.places import Area, PlaceKind, PlaceTable, area_of
+from harness.analyzers.behavior.privilege import PrivilegeFold, attempt_of, attempt_words
 from harness.analyzers.behavior.programs import NETWORK_TOOLS, started
 from harness.model.finding import Severity, Threat
 from harness.model.recording import ProcessEvent, SyscallEvent
@@ -74,16 +75,27 @@ SHELL = Kind(
     remediation="A fact to know; many packages with native parts do.",
 )
 
+PRIVILEGE = Kind(
+    "behavior.install.privilege",
+    "The installation tried to get more rights",
+    Severity.MEDIUM,
+    "While it was installed, calls were tried that make namespaces, mount, reach into other processes or the kernel.",
+    threat=Threat.SANDBOX_EVASION,
+    cwe=250,
+    remediation=_REMEDY,
+)
+
 _OWN = frozenset({Area.APP, Area.SCRATCH, Area.STATE, Area.DEVICE, Area.KERNEL})
 #: Where the sandbox hands over what is to be installed.
 _INPUT = "/input"
+_SENDS = frozenset({"connect", "sendto", "sendmsg", "sendmmsg"})
 
 
 class InstallFold(BehaviorFold):
     """No memory beyond what all behaviour analyzers have."""
 
     install = True
-    calls = FILE_CALLS | {"connect", "sendto", "sendmsg", "sendmmsg"}
+    calls = FILE_CALLS | _SENDS | PrivilegeFold.calls
 
     def __init__(self, analyzer: BehaviorAnalyzer, facts: Any) -> None:
         super().__init__(analyzer, facts)
@@ -98,12 +110,16 @@ class InstallFold(BehaviorFold):
                     self._read(event, effect.path)
                 else:
                     self._write(event, effect.path, done=effect.done)
-        elif event.call in self.calls:
+        elif event.call in _SENDS:
             for address in event.addresses:
                 to = destination(address)
                 if to.reach not in (Reach.NOWHERE, Reach.LOCAL, Reach.SOCKET_FILE):
                     text = f"{event.call} to {address}"
                     self.ledger.note(CONNECTS, to.reach.value, event, self.attribution.where(event), text)
+        elif attempt_of(event) is not None:
+            where = self.attribution.where(event)
+            if not usual_call(event.call, where.process.name):
+                self.ledger.note(PRIVILEGE, event.call, event, where, attempt_words(event))
 
     def process(self, event: ProcessEvent) -> None:
         """Judge what the installing program started; the installing program itself is ours."""
@@ -150,4 +166,4 @@ class InstallAnalyzer(BehaviorAnalyzer):
     name = "behavior.install"
     description = "what the installation did beyond installing: connections, network tools, credentials, other folders"
     fold = InstallFold
-    kinds = (CONNECTS, FETCHES, DECODES, SECRETS, PERSISTS, OUTSIDE, SHELL)
+    kinds = (CONNECTS, FETCHES, DECODES, SECRETS, PERSISTS, OUTSIDE, PRIVILEGE, SHELL)

@@ -130,23 +130,26 @@ class PrivilegeFold(BehaviorFold):
 
     def syscall(self, event: SyscallEvent) -> None:
         """Judge one attempt."""
-        if "compat32" in event.notes or "x32" in event.notes:
-            self._note(COMPAT, "32-bit", event)
+        kind = attempt_of(event)
+        if kind is None:
             return
-        kind = _kind(event)
-        if kind is not None:
-            self._note(kind, event.call, event)
-
-    def _note(self, kind: Kind, fact: str, event: SyscallEvent) -> None:
         where = self.attribution.where(event)
-        if usual_call(event.call, where.process.name):
-            return
-        asked = ", ".join(event.flags) or ", ".join(str(number) for number in event.args[:3])
-        outcome = "refused by the filter" if event.denied else _outcome(event.result)
-        self.ledger.note(kind, fact, event, where, f"{event.call}({asked}): {outcome}")
+        if not usual_call(event.call, where.process.name):
+            fact = "32-bit" if kind is COMPAT else event.call
+            self.ledger.note(kind, fact, event, where, attempt_words(event))
 
 
-def _kind(event: SyscallEvent) -> Kind | None:
+def attempt_words(event: SyscallEvent) -> str:
+    """The call with what it asked for, and what came of it."""
+    asked = ", ".join(event.flags) or ", ".join(str(number) for number in event.args[:3])
+    outcome = "refused by the filter" if event.denied else _outcome(event.result)
+    return f"{event.call}({asked}): {outcome}"
+
+
+def attempt_of(event: SyscallEvent) -> Kind | None:
+    """Which kind of attempt a call is; None for most calls."""
+    if "compat32" in event.notes or "x32" in event.notes:
+        return COMPAT
     call, first = event.call, event.args[0] if event.args else -1
     if call == "ptrace":
         # Asking to be traced is a trick against debuggers, and told by `behavior.evasion`.

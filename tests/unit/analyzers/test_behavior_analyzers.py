@@ -368,6 +368,15 @@ INSTALLS: dict[str, tuple[Story, dict[str, str]]] = {
         lambda r: r.fork(21, pid=20).exec("/usr/bin/dash", "sh", "-c", "node build.js", pid=21, parent=20),
         {"behavior.install.scripts": "INFO"},
     ),
+    "namespaces": (
+        lambda r: r.call("unshare", result=EPERM, denied=True, pid=20),
+        {"behavior.install.privilege": "MEDIUM"},
+    ),
+    "rings-of-node": (lambda r: r.call("io_uring_setup", result=EPERM, denied=True, pid=20), {}),
+    "the-next-steps-container": (
+        lambda r: r.call("pivot_root", pid=40, parent=0).call("unshare", pid=40, parent=0),
+        {},
+    ),
     "own": (lambda r: r.write("/app/lib/x", pid=20).write("/tmp/y", pid=20).write(f"{HOME}/.npm/z", pid=20), {}),
     "settings": (lambda r: r.open(f"{HOME}/.npmrc", result=ENOENT, pid=20), {}),
     "hooks-of-itself": (lambda r: r.write("/app/node_modules/x/.git/hooks/y", pid=20), {}),
