@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import click
 
+from harness.cli.judging import judging_options
 from harness.cli.output import Outputs, output_options
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.policy_file import load_policy
@@ -24,17 +25,7 @@ Examples:
 """,
 )
 @click.argument("bundle", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--analyzers", "selection", metavar="A,B?", help="Analyzers to run; named ones are required unless 'name?'."
-)
-@click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Analyzers at once.")
-@click.option(
-    "--policy",
-    default="balanced",
-    show_default=True,
-    metavar="PRESET|FILE",
-    help="strict, balanced, permissive, or a TOML file.",
-)
+@judging_options
 @output_options
 def command(**given: Any) -> int:
     """Judge the recording in BUNDLE again. The same bundle and options give the same bytes on every machine."""

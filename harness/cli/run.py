@@ -12,6 +12,7 @@ import anyio
 import click
 
 from harness.cli.console import ProgressLine, stderr_console
+from harness.cli.judging import judging_options
 from harness.cli.output import Outputs, output_options
 from harness.model.errors import UsageError
 from harness.model.options import ActiveLevel, RecorderChoice, RunOptions, Transport
@@ -90,17 +91,7 @@ Examples:
 @click.option("--as-of", metavar="DATE", help="Resolve as of this day (2025-09-01): nothing published later.")
 @click.option("--python", type=click.Choice(["3.11", "3.13"]), help="Python version (default: what has wheels).")
 @click.option("--node", type=click.Choice(["20", "22", "24"]), help="Node.js version (default: what engines asks).")
-@click.option(
-    "--analyzers", "selection", metavar="A,B?", help="Analyzers to run; named ones are required unless 'name?'."
-)
-@click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Analyzers at once.")
-@click.option(
-    "--policy",
-    default="balanced",
-    show_default=True,
-    metavar="PRESET|FILE",
-    help="strict, balanced, permissive, or a TOML file.",
-)
+@judging_options
 @click.option(
     "--timeout",
     type=click.FloatRange(1, 86400),

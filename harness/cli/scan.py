@@ -8,6 +8,7 @@ import anyio
 import click
 
 from harness.cli.console import stderr_console
+from harness.cli.judging import judging_options
 from harness.cli.output import Outputs, output_options
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.policy_file import load_policy
@@ -27,17 +28,7 @@ The file holds the result of tools/list, {"tools": [...]}, with "prompts", "reso
 """,
 )
 @click.argument("target", metavar="FILE.tools.json")
-@click.option(
-    "--analyzers", "selection", metavar="A,B?", help="Analyzers to run; named ones are required unless 'name?'."
-)
-@click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Analyzers at once.")
-@click.option(
-    "--policy",
-    default="balanced",
-    show_default=True,
-    metavar="PRESET|FILE",
-    help="strict, balanced, permissive, or a TOML file.",
-)
+@judging_options
 @output_options
 def command(**given: Any) -> int:
     """Judge a saved tool list with the analyzers that need no recording."""
