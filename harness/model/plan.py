@@ -30,6 +30,7 @@ class Obstacle(StrEnum):
     LIBRARY = "shared library"
     NETWORK = "network"
     PLATFORM = "platform"
+    SEALED = "write into its sealed installation"
 
 
 class Adjustment(Record):

@@ -22,6 +22,7 @@ _OBSTACLES = {
     Obstacle.LIBRARY: "a shared library that it needs is not in the sandbox",
     Obstacle.NETWORK: "it needs the network to start",
     Obstacle.PLATFORM: "it is not made for this platform",
+    Obstacle.SEALED: "it writes into its own installation, which is sealed",
 }
 
 

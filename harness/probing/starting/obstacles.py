@@ -29,6 +29,7 @@ _SIGNS: tuple[tuple[Obstacle, re.Pattern[str]], ...] = tuple(
             r" (?:is )?not (?:installed|found)|([\w-]+) is not installed or (?:is )?not (?:in|on)",
         ),
         (Obstacle.PLATFORM, r"unsupported (?:platform|operating system|architecture)|only (?:supported|works|available) on (?:macos|windows|darwin)"),
+        (Obstacle.SEALED, r"(?:read-only file system|EROFS)[^\n]{0,80}['\"](/app/[^'\"\n]{1,300})['\"]"),
         (
             Obstacle.NETWORK,
             r"ENOTFOUND ([\w.-]+)|EAI_AGAIN ([\w.-]+)|ECONNREFUSED ?([\w.:]*)|name or service not known|fetch failed|network is unreachable"

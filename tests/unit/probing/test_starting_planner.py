@@ -400,6 +400,7 @@ OBSTACLES = [
         Obstacle.LIBRARY,
         "libpq.so.5",
     ),
+    ("OSError: [Errno 30] Read-only file system: '/app/lib/x/logs'\n", Obstacle.SEALED, "/app/lib/x/logs"),
     ("Error: getaddrinfo ENOTFOUND api.acme.com\n", Obstacle.NETWORK, "api.acme.com"),
     ("httpx.ConnectError: [Errno -3] Temporary failure in name resolution\n", Obstacle.NETWORK, ""),
 ]
