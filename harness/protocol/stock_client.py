@@ -31,7 +31,7 @@ SESSION = "stock-client"
 KILL_MARGIN_SECONDS = 5.0
 
 #: Address space of the child. Python with the SDK takes about 60 MB of it, and 10,000 tools 40 MB more.
-MEMORY_BYTES = 160 << 20
+MEMORY_BYTES = 150 << 20
 
 #: What is not handed to the child: such lines cost it many times their size, and say nothing about ordinary use.
 _TOO_MUCH = frozenset({Anomaly.TOO_LONG, Anomaly.TOO_DEEP, Anomaly.TOO_MANY_VALUES})
