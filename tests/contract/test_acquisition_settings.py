@@ -99,7 +99,10 @@ def test_npm_settings(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "@scope:registry": "https://scope.example/",
         "//scope.example/:_authToken": "s3cret",
     }
-    assert settings.registries("https://built-in.example")[:2] == ("https://scope.example/", "https://global.example/npm/")
+    assert settings.registries("https://built-in.example")[:2] == (
+        "https://scope.example/",
+        "https://global.example/npm/",
+    )
     monkeypatch.setenv("npm_config_registry", "https://variable.example/")
     assert read_registry_settings().digest != settings.digest
 
