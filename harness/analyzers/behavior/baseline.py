@@ -1,9 +1,12 @@
 """What runtimes and package managers do at every start: measured, and kept as data with its source.
 
-How: install and discovery of servers recorded by the kernel recorder in this project's own images, once with nothing
-but an empty server on each runtime, then with the reference servers (git, time, fetch, everything, filesystem,
-memory) and a browser server; `tests/e2e/test_behavior.py` does it again. A row is here because the runtime or a
-library used by many does it unasked, not because a server did and it was unwelcome.
+How: installation, start and discovery recorded by the kernel recorder in this project's own images (Python 3.13 of
+Debian 13, Node 22) in November 2026: the reference servers time, git, fetch, everything, filesystem, memory and
+sequential-thinking, a browser server, and eleven popular ones (documentation, search, databases, clouds, notes, a
+desktop commander). `tests/e2e/test_behavior.py` records the first group again. A row is here because a runtime, a
+package manager or a library used by many does it unasked; what one server does stays a finding, however harmless.
+Rows for `getconf`, `ldd`, `ldconfig`, `uname`, `lsb_release` and Python's helpers come from reading detect-libc,
+ctypes, platform, distro and multiprocessing: the servers measured did not get that far.
 """
 
 from __future__ import annotations

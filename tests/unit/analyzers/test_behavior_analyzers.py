@@ -463,7 +463,7 @@ def test_a_flood_is_found_by_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(flood, "CALLS_A_SECOND", 50)
     record = started()
-    for second in range(4):
+    for second in range(flood.BUSY_SECONDS + 1):
         for number in range(60):
             record.open("/tmp/x", result=ENOENT, t=(second + 1) * flood.SECOND + number)
     assert rules(record.end().judge("behavior.flood")) == {"behavior.flood.calls": "HIGH"}
@@ -471,6 +471,16 @@ def test_a_flood_is_found_by_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
         "behavior.flood.calls": "HIGH",
         "behavior.flood.lost": "HIGH",
     }
+
+
+def test_a_flood_is_found_by_its_sum_where_most_of_it_was_lost() -> None:
+    record = started().open("/tmp/x").end(matched=200_000, received=30_000, lost={"bulk": 170_000})
+    assert rules(record.judge("behavior.flood")) == {"behavior.flood.calls": "HIGH", "behavior.flood.lost": "HIGH"}
+
+
+def test_events_lost_without_a_flood_are_a_gap_and_no_finding() -> None:
+    result = started().open("/tmp/x").end(matched=3_000, lost={"bulk": 10}).judge("behavior.flood")
+    assert (rules(result), result.status) == ({}, AnalyzerStatus.PARTIAL)
 
 
 def test_a_busy_start_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
