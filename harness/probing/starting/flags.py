@@ -17,6 +17,7 @@ _REQUIRED = (
     re.compile(r"required option ['\"]([^'\"\n]+)['\"] not specified"),
     re.compile(r"[Mm]issing required (?:argument|option|flag|parameter)s?:? ['\"]?([^\n]+)"),
     re.compile(r"[Mm]issing argument ['\"]?([^\n]+)"),
+    re.compile(r"required (?:argument|option|parameter|flag)s? (?:is|are) missing:?\s*\n\s*[-*]?\s*([^\n:]+)"),
     re.compile(r"one of the arguments ([^\n]+?) is required"),
 )
 _ONE_OF = re.compile(r"one of the arguments|one of:|\bor\b|either", re.IGNORECASE)

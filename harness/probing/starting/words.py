@@ -46,7 +46,7 @@ def ending(case: Case) -> str:
 
 def last_words(case: Case) -> str:
     """The line that tells most of why it ended: the last error, else the last line."""
-    lines = [line.strip() for line in case.lines if line.strip() and not line.strip().startswith("at ")]
+    lines = [line.strip() for line in case.lines if line.strip() and not line.strip().startswith(("at ", '{"jsonrpc"'))]
     errors = [
         line for line in lines if re.search(r"error|required|missing|not (?:set|found|provided)|please", line, re.I)
     ]

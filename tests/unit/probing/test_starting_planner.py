@@ -236,6 +236,11 @@ ARGUMENTS = [
     ("Usage: mcp-server-filesystem <allowed-directory> [additional-directories...]\n", re.escape(WORKSPACE)),
     ("Missing required argument: token\n", r"\w{40}"),
     (
+        "Error: The following required arguments are missing:\n  - token: Monday API token\n"
+        "    You can provide it using:\n     --token or -t command line argument\n",
+        r"--token \w{40}",
+    ),
+    (
         "Failed to start server: Error: OpenAPI spec is required. Use one of: --openapi-spec, --spec-from-stdin, or "
         "--spec-inline\n    at loadConfig (file:///app/node_modules/x/dist/cli.js:25185:11)\n",
         rf"--openapi-spec {WORKSPACE}/openapi\.json",
