@@ -10,7 +10,12 @@ import os
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# Timings never decide whether a test passes; the same examples are tried every time, so that a failure can be repeated.
+hypothesis.settings.register_profile("harness", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("harness")
 
 
 @pytest.fixture(scope="session")
