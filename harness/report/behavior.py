@@ -44,7 +44,7 @@ def processes(facts: BehaviorFacts) -> Iterator[Row]:
     """The programs that were started, one row each."""
     for row in facts.processes:
         if "more" in row:
-            yield Row(f"and {_text(row, 'more')} more", "", "", "")
+            yield _more(row)
             continue
         argv = row.get("argv")
         words = " ".join(str(word) for word in argv) if isinstance(argv, list | tuple) else ""
@@ -56,7 +56,7 @@ def destinations(facts: BehaviorFacts) -> Iterator[Row]:
     """The destinations that were tried, one row each."""
     for row in facts.egress:
         if "more" in row:
-            yield Row(f"and {_text(row, 'more')} more", "", "", "")
+            yield _more(row)
             continue
         by = _file_name(_text(row, "program"))
         what = f"{_text(row, 'call')} {_text(row, 'destination')}".strip()
@@ -68,6 +68,10 @@ def files(facts: BehaviorFacts) -> Iterator[Row]:
     for kind in ("deleted", "written", "read"):
         for path in _list(facts.files, kind):
             yield Row(one_line(path, _ARGV), kind, "", "")
+
+
+def _more(row: JsonObject) -> Row:
+    return Row(f"and {one_line(_text(row, 'more'), 20)} more", "", "", "")
 
 
 def _when(row: JsonObject) -> tuple[str, str]:
