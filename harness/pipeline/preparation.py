@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from harness.model.errors import TargetError, UsageError
@@ -12,6 +13,20 @@ from harness.model.target import Acquired, EntryPoint, InstallPlan, TargetKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.workspace import PLACE, WORKSPACE, fill, planted_files
 from harness.sandbox.base import InstalledTarget, InstallFailed, LaunchSpec, Sandbox
+
+#: Half a surrogate pair can't be written down, and a zero byte ends an argument.
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+_NO_ARGUMENT = re.compile("[\ud800-\udfff\0]")
+
+
+def check_texts(acquired: Acquired) -> None:
+    """Refuse what no process can be given and no record can hold. Raises TargetError."""
+    arguments = [word for entry in acquired.entry_points for word in entry.argv]
+    arguments += [text for pair in acquired.environment.items() for text in pair]
+    if any(_NO_ARGUMENT.search(text) for text in arguments):
+        raise TargetError("its arguments or environment hold what no program can be given")
+    if any(_NO_TEXT.search(text) for text in (acquired.name, acquired.version, *acquired.notes)):
+        raise TargetError("its name or version is no text")
 
 
 def choose_entry(acquired: Acquired, wanted: str | None) -> EntryPoint:

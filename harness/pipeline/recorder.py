@@ -18,8 +18,9 @@ from harness.model.target import Acquired, TargetRef
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.driver import Driver
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.launching import target_errors
 from harness.pipeline.places import packages_dir
-from harness.pipeline.preparation import choose_entry, install
+from harness.pipeline.preparation import check_texts, choose_entry, install
 from harness.pipeline.progress import Progress
 from harness.pipeline.supply import Supply
 from harness.probing.starting import StartPlanner
@@ -61,8 +62,11 @@ class Recorder:
         try:
             async with open_sandbox(self._run_id, self._progress.note) as sandbox:
                 await self._stages(ref, sandbox)
-        except TargetError as error:
-            self._know(problems=(*self._manifest.problems, str(error)))
+        except (TargetError, BaseExceptionGroup) as error:
+            blamed = target_errors(error)
+            if not blamed:
+                raise
+            self._know(problems=(*self._manifest.problems, *dict.fromkeys(map(str, blamed))))
         self._bundle.end_recording()
         self._know(finished=True, timing=self._timing)
 
@@ -70,6 +74,7 @@ class Recorder:
         with self._phase(Phase.FETCH):
             acquired = await acquire(ref, self._options, packages_dir(), self._progress.note, images=sandbox.image)
             self._bundle.hide(acquired.secrets)
+            check_texts(acquired)
             entry = choose_entry(acquired, self._options.entry)
         self._know(
             name=acquired.name,

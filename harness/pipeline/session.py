@@ -20,6 +20,7 @@ from harness.model.recording import (
 )
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.launching import launched
 from harness.pipeline.stderr import StderrKeeper
 from harness.pipeline.witness import Witness, readable_stderr
 from harness.sandbox.base import ExitReport, LaunchSpec, Sandbox, SandboxedProcess
@@ -80,7 +81,8 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Start the target as `spec` says; at exit it is stopped, and how it ended is recorded.
 
-    Raises EngineError when the sandbox breaks; whatever the target does is recorded, not raised.
+    Raises EngineError when the sandbox breaks, TargetError when it breaks of this target only; whatever else the target
+    does is recorded, not raised.
     """
     bundle.record(
         AttemptEvent(
@@ -96,7 +98,7 @@ async def open_session(
     bundle.record(PhaseEvent(phase=Phase.START, session=name, nonce=entropy.nonce()))
     keeper = StderrKeeper(options.limits.stderr_bytes)
     spec = spec.model_copy(update={"session": name, "epoch": bundle.epoch})
-    async with sandbox.launch(spec) as process, anyio.create_task_group() as tasks:
+    async with launched(sandbox, spec) as process, anyio.create_task_group() as tasks:
         finished = anyio.Event()
 
         async def keep() -> None:

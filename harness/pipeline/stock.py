@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 
+from harness.model.errors import TargetError
 from harness.model.options import RunOptions
 from harness.model.plan import Action
 from harness.model.recording import Phase, StockClientEvent
@@ -78,7 +79,10 @@ class StockTry:
             if self._after is not None:
                 await self._after._over.wait()
             with anyio.move_on_at(deadline):
-                event = await self._session()
+                try:
+                    event = await self._session()
+                except TargetError as error:
+                    event = StockClientEvent(phase=Phase.DISCOVER, works=None, error=error.message[:300])
             if event is None:
                 self._over.set()  # a later try may begin
                 with anyio.move_on_at(deadline):

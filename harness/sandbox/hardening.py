@@ -70,7 +70,7 @@ def gated_config(
     # Not noexec: Python and Node packages unpack native code into HOME and /tmp and load it from there, and so does
     # malware; a sandbox where both fail shows less than a developer's machine would.
     scratch = f"rw,exec,nosuid,nodev,size={size}"
-    variables = {"HOME": HOME, **environment}
+    variables = {**environment, "HOME": HOME}  # what is planted is planted there, and nowhere else can be written
     variables.setdefault("PATH", f"{APP}/bin:{path}")
     host = _host_config(
         memory=limits.memory_bytes, pids=limits.pids, cpus=limits.cpus, open_files=limits.open_files, seccomp=seccomp
