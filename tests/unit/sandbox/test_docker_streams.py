@@ -64,6 +64,20 @@ async def test_a_full_lossy_stream_counts_what_it_drops() -> None:
     assert await stream.receive() == b"again"
 
 
+async def test_a_writer_that_is_not_to_wait_any_more_loses_what_finds_no_room() -> None:
+    stream = HeldStream(10, lossy=False)
+    await stream.put(b"0123456789")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stream.put, b"waits")
+        await anyio.wait_all_tasks_blocked()
+        stream.stop_waiting()
+    await stream.put(b"late")
+    stream.end()
+    assert await stream.receive() == b"0123456789"
+    assert stream.dropped == 4
+    assert await stream.receive() == b"waits"
+
+
 async def test_closing_a_stream_frees_its_writer_and_its_reader() -> None:
     stream = HeldStream(1, lossy=False)
     await stream.put(b"xx")
