@@ -124,6 +124,14 @@ class Analyzer(Protocol):
         """None when it can run here, else the reason why not, in one line."""
         ...
 
+    def prepare(self) -> None:
+        """Compile what every analysis needs; called once in a process from which analyses are forked."""
+        ...
+
+    def passes(self, facts: AnalysisFacts) -> bool:
+        """True when the facts alone say that there is nothing to analyze: no event would be looked at."""
+        ...
+
     def start(self, facts: AnalysisFacts) -> Fold:
         """Begin an analysis."""
         ...
@@ -141,6 +149,13 @@ class AnalyzerBase:
     def availability(self) -> str | None:
         """It can run."""
         return None
+
+    def prepare(self) -> None:
+        """There is nothing to compile."""
+
+    def passes(self, facts: AnalysisFacts) -> bool:
+        """There is something to analyze."""
+        return False
 
 
 class UnavailableAnalyzer(AnalyzerBase):

@@ -14,6 +14,7 @@ from pathlib import Path
 import zstandard
 from pydantic import TypeAdapter, ValidationError
 
+from harness.analyzers.base import AnalysisFacts
 from harness.model.errors import BundleError
 from harness.model.recording import EVENT_ADAPTER, Event, Manifest
 from harness.model.surface import Surface
@@ -52,6 +53,11 @@ class BundleRecording:
     @property
     def complete(self) -> bool:
         return self._complete
+
+    @property
+    def facts(self) -> AnalysisFacts:
+        """What an analyzer knows before the first event."""
+        return AnalysisFacts(manifest=self._manifest, surfaces=self._surfaces, complete=self._complete)
 
     def events(self) -> Iterator[Event]:
         """All events by number. The tail of an incomplete bundle may be cut; elsewhere damage raises BundleError."""

@@ -24,5 +24,5 @@ async def replay(bundle: Path, selection: str | None, policy: Policy, jobs: int,
     selected = select(selection)
     recording = await anyio.to_thread.run_sync(BundleRecording, bundle)
     async with worker_pool(jobs, Limits()) as pool:
-        executor = pool.executor(bundle, trust_unsealed=False)
+        executor = pool.executor(bundle, trust_unsealed=False, facts=recording.facts)
         return await judge(recording, selected, policy, executor, entropy.now().date(), timed=False)

@@ -67,7 +67,7 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
             await Recorder(bundle, options, request.secrets, run_id, entropy, progress).record(ref)
             progress.phase("judge")
             recording = BundleRecording(folder, trust_unsealed=True, verify=False)
-            executor = pool.executor(folder, trust_unsealed=True)
+            executor = pool.executor(folder, trust_unsealed=True, facts=recording.facts)
             result = await judge(recording, selected, request.policy, executor, entropy.now().date(), timed=True)
             await bundle.seal(render_json(result, color=False, width=0))
     return result

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from harness.analyzers.base import AnalysisFacts, AnalysisInput, DeclarationInput, RecordingInput
+from harness.analyzers import registry
+from harness.analyzers.base import AnalysisInput, DeclarationInput, RecordingInput
 from harness.analyzers.engine import run_one
 from harness.model.base import Record
 from harness.model.options import Limits
@@ -82,8 +83,7 @@ def _input(job: Job) -> AnalysisInput:
     if job.declarations:
         return DeclarationInput(servers=read_declarations(Path(job.bundle), Limits()).inputs)
     recording = BundleRecording(Path(job.bundle), trust_unsealed=job.trust_unsealed, verify=False)
-    facts = AnalysisFacts(manifest=recording.manifest, surfaces=recording.surfaces, complete=recording.complete)
-    return RecordingInput(facts=facts, events=recording.events())
+    return RecordingInput(facts=recording.facts, events=recording.events())
 
 
 @dataclass
@@ -105,6 +105,8 @@ class Nursery:
     def serve(self) -> None:
         """Work until stdin closes."""
         self._selector.register(0, selectors.EVENT_READ)
+        for analyzer in registry.ANALYZERS:
+            analyzer.prepare()
         _write_all(1, READY)
         try:
             while True:

@@ -17,7 +17,8 @@ import anyio.abc
 from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import ValidationError
 
-from harness.analyzers.base import DeclarationInput
+from harness.analyzers import registry
+from harness.analyzers.base import AnalysisFacts, DeclarationInput, RecordingInput
 from harness.analyzers.engine import failed_result, list_analyzers, run_one
 from harness.model.base import Record
 from harness.model.options import Limits
@@ -55,9 +56,14 @@ class WorkerPool:
         self._ready = anyio.Event()
         self._dead = False
 
-    def executor(self, bundle: Path, *, trust_unsealed: bool, declarations: bool = False) -> _Executor:
-        """An `Executor` over one bundle, or with `declarations` over one saved tool list."""
-        return _Executor(self, bundle.absolute(), trust_unsealed, declarations)
+    def executor(
+        self, bundle: Path, *, trust_unsealed: bool, declarations: bool = False, facts: AnalysisFacts | None = None
+    ) -> _Executor:
+        """An `Executor` over one bundle, or with `declarations` over one saved tool list.
+
+        With the bundle's `facts`, analyzers that pass by them alone need no process.
+        """
+        return _Executor(self, bundle.absolute(), trust_unsealed, declarations, facts)
 
     async def run(self, name: str, bundle: Path, trust_unsealed: bool, declarations: bool = False) -> AnalyzerResult:
         """Run one analyzer. Never raises for what it does: its end becomes a failed result."""
@@ -142,7 +148,15 @@ def _read(name: str, waiting: _Waiting) -> AnalyzerResult:
 class _Executor:
     """Runs analyzers over one bundle, side by side."""
 
-    def __init__(self, pool: WorkerPool, bundle: Path, trust_unsealed: bool, declarations: bool) -> None:
+    def __init__(
+        self,
+        pool: WorkerPool,
+        bundle: Path,
+        trust_unsealed: bool,
+        declarations: bool,
+        facts: AnalysisFacts | None,
+    ) -> None:
+        self._facts = facts
         self._pool = pool
         self._bundle = bundle
         self._trust_unsealed = trust_unsealed
@@ -155,6 +169,8 @@ class _Executor:
         async def one(name: str) -> None:
             if name in unavailable:  # says so without a child
                 results[name] = run_one(name, DeclarationInput(servers=()))
+            elif self._facts is not None and (found := registry.find(name)) is not None and found.passes(self._facts):
+                results[name] = run_one(name, RecordingInput(facts=self._facts, events=()))
             else:
                 results[name] = await self._pool.run(name, self._bundle, self._trust_unsealed, self._declarations)
 

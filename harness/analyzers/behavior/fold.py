@@ -126,6 +126,10 @@ class BehaviorAnalyzer(AnalyzerBase):
             titles.setdefault(kind.rule, kind.title)
         cls.rules = tuple(Rule(id=rule, title=title) for rule, title in titles.items())
 
+    def passes(self, facts: AnalysisFacts) -> bool:
+        """True where the operator asked for no recorder."""
+        return declined(facts)
+
     def start(self, facts: AnalysisFacts) -> Fold:
         """Begin, or pass where the operator asked for no recorder."""
         return _Declined(self) if declined(facts) else self.fold(self, facts)

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from harness.analyzers.base import AnalysisFacts, AnalyzerBase, Material, ServerSurface
 from harness.analyzers.definitions.check import Check, Hit
 from harness.analyzers.definitions.directive_imperative import DirectiveImperative
-from harness.analyzers.definitions.phrase_injection import PhraseInjection
+from harness.analyzers.definitions.frame_rules import lexicon, rules_and_frames
+from harness.analyzers.definitions.phrase_injection import PhraseInjection, catalog
 from harness.analyzers.definitions.unicode_hidden import UnicodeHidden
 from harness.analyzers.definitions.view import SERVER, ItemView, RegistryView, build_view
 from harness.analyzers.evidence import render_safe
@@ -41,6 +42,12 @@ class DefinitionsAnalyzer(AnalyzerBase):
     def __init__(self, checks: tuple[Check, ...] = CHECKS) -> None:
         self.checks = checks
         self.rules = tuple(check.rule for check in checks)
+
+    def prepare(self) -> None:
+        """Compile concepts, rules and phrases."""
+        lexicon()
+        rules_and_frames()
+        catalog()
 
     def start(self, facts: AnalysisFacts) -> DefinitionsFold:
         """Begin; all the work is done at the end."""

@@ -10,8 +10,7 @@ import re
 
 from harness.analyzers.base import Rule
 from harness.analyzers.definitions.check import Hit, Match, Phrase, match_frames, match_phrases, strongest
-from harness.analyzers.definitions.frame_rules import FIRST, JAILBREAK, SECRECY
-from harness.analyzers.definitions.frame_rules import FRAMES as ALL_FRAMES
+from harness.analyzers.definitions.frame_rules import FIRST, JAILBREAK, SECRECY, frames_of
 from harness.analyzers.definitions.phrases import compile_phrase
 from harness.analyzers.definitions.tags import SPOKEN_OF, TAG_PATTERN
 from harness.analyzers.definitions.view import ItemView, RegistryView
@@ -75,7 +74,6 @@ PHRASES: tuple[Phrase, ...] = (
     ),
     Phrase(SECRECY, _SECRETLY, 0.6, stemmed=False),
 )
-FRAMES = tuple(frame for frame in ALL_FRAMES if frame.family in (SECRECY, FIRST, JAILBREAK))
 
 
 class DirectiveImperative:
@@ -85,7 +83,8 @@ class DirectiveImperative:
 
     def inspect(self, item: ItemView, registry: RegistryView) -> tuple[Hit, ...]:
         """Match every text of the item; the tags are looked for in the raw text."""
-        hits = [self._hit(match) for match in strongest(match_phrases(item, PHRASES), match_frames(item, FRAMES))]
+        frames = frames_of(SECRECY, FIRST, JAILBREAK)
+        hits = [self._hit(match) for match in strongest(match_phrases(item, PHRASES), match_frames(item, frames))]
         tag = self._tag(item)
         if tag is not None:
             hits.append(tag)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from harness.analyzers.definitions.concepts import CONCEPTS
 from harness.analyzers.definitions.frames import Frame, Lexicon, Rule, parse_rule
 from harness.analyzers.definitions.languages import LANGUAGES
@@ -151,7 +153,15 @@ _PARAMETERS: tuple[tuple[str, float, str], ...] = (
 _THREATS = {EXFILTRATION: Threat.EXFILTRATION}
 
 
-def _read() -> tuple[tuple[Rule, ...], tuple[Frame, ...]]:
+@cache
+def lexicon() -> Lexicon:
+    """The concepts of all languages. Compiled when first asked for: who only lists analyzers need not wait for it."""
+    return Lexicon(CONCEPTS, LANGUAGES)
+
+
+@cache
+def rules_and_frames() -> tuple[tuple[Rule, ...], tuple[Frame, ...]]:
+    """The table as rules, and the frames that findings come from. Compiled when first asked for."""
     rules = []
     for line in _DERIVED.strip().splitlines():
         name, _, text = line.partition(": ")
@@ -165,5 +175,6 @@ def _read() -> tuple[tuple[Rule, ...], tuple[Frame, ...]]:
     return tuple(rules), tuple(frames)
 
 
-LEXICON = Lexicon(CONCEPTS, LANGUAGES)
-RULES, FRAMES = _read()
+def frames_of(*families: str) -> tuple[Frame, ...]:
+    """The frames of some families."""
+    return tuple(frame for frame in rules_and_frames()[1] if frame.family in families)

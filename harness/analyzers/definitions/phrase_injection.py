@@ -6,11 +6,11 @@ Hard at a confidence of 0.6 or more after the discount of its position, else sof
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from harness.analyzers.base import Rule
 from harness.analyzers.definitions.check import Hit, Match, Phrase, match_frames, match_phrases, strongest
-from harness.analyzers.definitions.frame_rules import EXFILTRATION, OVERRIDE, PROMPT
-from harness.analyzers.definitions.frame_rules import FRAMES as ALL_FRAMES
+from harness.analyzers.definitions.frame_rules import EXFILTRATION, OVERRIDE, PROMPT, frames_of
 from harness.analyzers.definitions.phrases import compile_phrase
 from harness.analyzers.definitions.view import ItemView, RegistryView
 from harness.analyzers.definitions.vocabulary import VOCABULARY
@@ -155,7 +155,9 @@ _WITHOUT_SPACES: tuple[str, ...] = (
 )
 
 
-def _catalog() -> tuple[Phrase, ...]:
+@cache
+def catalog() -> tuple[Phrase, ...]:
+    """The phrases, compiled when first asked for."""
     phrases: list[Phrase] = []
     for rows, verb_first in ((_VERB_FIRST, True), (_NOUN_FIRST, False)):
         for family, confidence, text in rows:
@@ -168,10 +170,6 @@ def _catalog() -> tuple[Phrase, ...]:
     return tuple(phrases)
 
 
-PHRASES = _catalog()
-FRAMES = tuple(frame for frame in ALL_FRAMES if frame.family in (OVERRIDE, PROMPT, EXFILTRATION))
-
-
 class PhraseInjection:
     """At most one signal for each family of phrases and item."""
 
@@ -179,7 +177,10 @@ class PhraseInjection:
 
     def inspect(self, item: ItemView, registry: RegistryView) -> tuple[Hit, ...]:
         """Match every text of the item."""
-        return tuple(self._hit(match) for match in strongest(match_phrases(item, PHRASES), match_frames(item, FRAMES)))
+        frames = frames_of(OVERRIDE, PROMPT, EXFILTRATION)
+        return tuple(
+            self._hit(match) for match in strongest(match_phrases(item, catalog()), match_frames(item, frames))
+        )
 
     def _hit(self, match: Match) -> Hit:
         hard = match.confidence >= HARD_FLOOR

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.analyzers.base import AnalysisFacts, ServerSurface
-from harness.analyzers.definitions.frame_rules import LEXICON, RULES
+from harness.analyzers.definitions.frame_rules import lexicon, rules_and_frames
 from harness.analyzers.definitions.frames import Span, find_spans
 from harness.analyzers.definitions.text import Prose, read_prose
 from harness.model.base import JsonValue, canonical_json, sha256_hex
@@ -75,7 +75,8 @@ class ItemView:
     @cached_property
     def spans(self) -> tuple[dict[str, list[Span]], ...]:
         """For each of `proses` the occurrences of concepts and frames."""
-        return tuple(find_spans(prose, LEXICON, RULES) for _, prose in self.proses)
+        rules, _ = rules_and_frames()
+        return tuple(find_spans(prose, lexicon(), rules) for _, prose in self.proses)
 
     def forget(self) -> None:
         """Drop the normalised texts and what was found in them: they take many times the room of the raw ones."""
