@@ -17,6 +17,7 @@ from harness.cli.output import Outputs, output_options
 from harness.model.errors import UsageError
 from harness.model.options import ActiveLevel, RecorderChoice, RunOptions, Transport
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.places import bundle_of
 from harness.pipeline.policy_file import load_policy
 from harness.pipeline.redaction import REDACTED
 from harness.pipeline.run import RunRequest, run_target
@@ -178,6 +179,8 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     for warning in result.warnings:
         stderr_console().print(workflow_safe(f"warning: {one_line(warning, 1000)}"))
     outputs.emit(result)
+    if not given["no_progress"]:
+        stderr_console().print(workflow_safe(f"recording: {bundle_of(result.recording.bundle, given['bundle'])}"))
     return int(result.exit_code)
 
 

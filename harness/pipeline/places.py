@@ -30,6 +30,14 @@ def default_bundle(run_id: str, name: str) -> Path:
     return state_dir() / "bundles" / f"{run_id}-{plain}"
 
 
+def bundle_of(run_id: str | None, given: Path | None) -> Path:
+    """Where the bundle of a run lies: the folder of `--bundle`, or the default one with its identifier."""
+    if given is not None or run_id is None:
+        return given or state_dir() / "bundles"
+    found = sorted((state_dir() / "bundles").glob(f"{run_id}-*"))
+    return found[0] if found else state_dir() / "bundles"
+
+
 def forget_old_bundles() -> None:
     """Remove the oldest default bundles above `KEEP_BUNDLES`. Blocking; failures are ignored."""
     folder = state_dir() / "bundles"
