@@ -38,7 +38,9 @@ images: engine
 run: setup
 	$(BIN)/harness run $(TARGET)
 
-test: setup check
+# Images are made while lint and unit tests run: the first waits for packages, the second for nothing.
+test: venv
+	$(MAKE) --jobs=2 --output-sync=line images check
 	$(BIN)/python -m pytest tests --ignore=tests/unit --docker=require
 
 check: lint unit
