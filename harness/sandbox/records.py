@@ -9,17 +9,41 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Mapping
-from functools import lru_cache
 
 from harness.model.recording import Event, MarkEvent, Origin, ProcessEvent, SyscallEvent, TransferEvent
 from harness.sandbox.records_calls import named_flags
 from harness.sandbox.records_frames import CallNames
-from harness.sandbox.records_text import address, forwards, joined, text
+from harness.sandbox.records_parts import (
+    PART_ADDRESS,
+    PART_ARGUMENTS,
+    PART_ARGV,
+    PART_BASE,
+    PART_BASE2,
+    PART_CHANGED,
+    PART_DIRECTORY,
+    PART_ENVIRONMENT,
+    PART_FILE,
+    PART_FILE2,
+    PART_IDENTITY,
+    PART_INTERPRETER,
+    PART_LOCAL,
+    PART_PATH,
+    PART_PATH2,
+    PART_REMOTE,
+    PART_REQUESTED,
+    PART_SOCKET,
+    identity_of,
+    part_address,
+    part_strings,
+    part_text,
+    path_of,
+    said,
+    shown_address,
+)
 
 RECORD = struct.Struct("<HBBIQQIIIiq16s")
 PART = struct.Struct("<BBH")
 TRANSFER = struct.Struct("<QQIIIIQQQ")
-IDENTITY = struct.Struct("<QII")
 ORDER = struct.Struct("<HBBIQ")
 
 CALL, EXEC, FORK, EXIT, MARK, TRANSFERRED, PENDING = range(1, 8)
@@ -27,26 +51,15 @@ CALL, EXEC, FORK, EXIT, MARK, TRANSFERRED, PENDING = range(1, 8)
 FLAG_COMPAT, FLAG_X32, FLAG_DENIED, FLAG_NESTED, FLAG_ENTERED, FLAG_UNREADABLE, FLAG_DECOY, FLAG_FIRST = (
     1 << bit for bit in range(8)
 )
-(
-    PART_ARGUMENTS, PART_PATH, PART_PATH2, PART_BASE, PART_BASE2, PART_FILE, PART_FILE2, PART_IDENTITY, PART_SOCKET,
-    PART_LOCAL, PART_REMOTE, PART_ADDRESS, PART_ARGV, PART_ENVIRONMENT, PART_REQUESTED, PART_INTERPRETER,
-    PART_CHANGED, PART_DIRECTORY,
-) = range(1, 19)  # fmt: skip
-CUT, CLAIM, DELETED, DETACHED, REVERSED = (1 << bit for bit in range(5))
-
 #: Records that are told afterwards have no number.
 UNNUMBERED = (1 << 64) - 1
 #: How many records are held for their order before they are passed on all the same.
 HELD = 1 << 16
-#: More arguments of one exec than this are left out.
-ARGV_STRINGS = 1024
-
 _NOTED = ((FLAG_COMPAT, "compat32"), (FLAG_X32, "x32"), (FLAG_NESTED, "nested"), (FLAG_ENTERED, "entered"))
 _NOTES: tuple[tuple[str, ...], ...] = tuple(
     tuple(name for bit, name in (*_NOTED, (FLAG_UNREADABLE, "unreadable")) if flags & bit) for flags in range(256)
 )
 _ARGUMENTS = tuple(struct.Struct(f"<{count}q") for count in range(7))
-_PART_NOTES = ((CUT, "cut"), (DELETED, "deleted"), (DETACHED, "detached"))
 _MARK_PREFIX = b"/.mark/"
 
 
@@ -166,7 +179,7 @@ class RecordDecoder:
             "tid": tid,
             "parent": parent,
             "uid": uid,
-            "comm": _said(comm.partition(b"\0")[0], notes),
+            "comm": said(comm.partition(b"\0")[0], notes),
         }
         if sequence != UNNUMBERED:
             common["record"] = sequence
@@ -226,7 +239,7 @@ class RecordDecoder:
             tid=tid,
             parent=parent,
             uid=uid,
-            comm=_said(comm.partition(b"\0")[0], notes),
+            comm=said(comm.partition(b"\0")[0], notes),
             by=by,
             notes=tuple(notes),
             nonce=nonce,
@@ -259,23 +272,23 @@ class RecordDecoder:
             common["denied"] = True
         if flags & FLAG_DECOY:
             common["decoy"] = True
-        path, claimed = _path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
+        path, claimed = path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
         if path is not None:
             common["path"] = path
         if PART_PATH2 in parts or PART_FILE2 in parts:
-            common["path2"], claimed2 = _path_of(parts, PART_FILE2, PART_PATH2, PART_BASE2, notes)
+            common["path2"], claimed2 = path_of(parts, PART_FILE2, PART_PATH2, PART_BASE2, notes)
             claimed = claimed or claimed2
         if claimed:
             common["claimed"] = True
         if PART_CHANGED in parts:
             notes.append("changed")
         if PART_IDENTITY in parts:
-            common["identity"] = _identity(parts)
+            common["identity"] = identity_of(parts)
         if PART_SOCKET in parts:
-            common["local"] = _address(parts, PART_LOCAL, notes)
-            common["remote"] = _address(parts, PART_REMOTE, notes)
+            common["local"] = part_address(parts, PART_LOCAL, notes)
+            common["remote"] = part_address(parts, PART_REMOTE, notes)
         if addresses:
-            common["addresses"] = tuple(_shown(raw, notes) for raw in addresses)
+            common["addresses"] = tuple(shown_address(raw, notes) for raw in addresses)
         if notes:
             common["notes"] = tuple(notes)
         return SyscallEvent.model_validate(common)
@@ -283,14 +296,14 @@ class RecordDecoder:
     def _transfer(self, common: dict[str, object], parts: Mapping[int, tuple[int, bytes]], notes: list[str]) -> Event:
         values = TRANSFER.unpack_from(parts[PART_ARGUMENTS][1])
         _, inode, device, _, _, pid, read, written, _ = values
-        path, _ = _path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
+        path, _ = path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
         return TransferEvent.model_validate(
             {
                 **common,
                 "pid": pid,
                 "path": path,
-                "local": _address(parts, PART_LOCAL, notes),
-                "remote": _address(parts, PART_REMOTE, notes),
+                "local": part_address(parts, PART_LOCAL, notes),
+                "remote": part_address(parts, PART_REMOTE, notes),
                 "identity": f"{device}:{inode}",
                 "read": read,
                 "written": written,
@@ -299,108 +312,19 @@ class RecordDecoder:
         )
 
     def _exec(self, common: dict[str, object], parts: Mapping[int, tuple[int, bytes]], notes: list[str]) -> Event:
-        path, _ = _path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
-        directory, _ = _path_of(parts, PART_DIRECTORY, PART_PATH, PART_BASE, notes)
+        path, _ = path_of(parts, PART_FILE, PART_PATH, PART_BASE, notes)
+        directory, _ = path_of(parts, PART_DIRECTORY, PART_PATH, PART_BASE, notes)
         return ProcessEvent.model_validate(
             {
                 **common,
                 "what": "exec",
                 "path": path,
-                "requested": _part(parts, PART_REQUESTED, notes),
-                "interpreter": _part(parts, PART_INTERPRETER, notes),
+                "requested": part_text(parts, PART_REQUESTED, notes),
+                "interpreter": part_text(parts, PART_INTERPRETER, notes),
                 "directory": directory or "",
-                "argv": _strings(parts, PART_ARGV, notes),
-                "environment": _strings(parts, PART_ENVIRONMENT, notes),
-                "identity": _identity(parts),
+                "argv": part_strings(parts, PART_ARGV, notes),
+                "environment": part_strings(parts, PART_ENVIRONMENT, notes),
+                "identity": identity_of(parts),
                 "notes": tuple(notes),
             }
         )
-
-
-def _note(notes: list[str], name: str) -> None:
-    if name not in notes:
-        notes.append(name)
-
-
-#: Programs open the same files and go by the same names again and again.
-_text = lru_cache(maxsize=8192)(text)
-
-
-@lru_cache(maxsize=8192)
-def _kernel_path(raw: bytes, cut: int) -> tuple[str, bool]:
-    return text(forwards(raw, cut=bool(cut)))
-
-
-def _said(raw: bytes, notes: list[str]) -> str:
-    shown, escaped = _text(raw)
-    if escaped:
-        _note(notes, "escaped")
-    return shown
-
-
-def _part(parts: Mapping[int, tuple[int, bytes]], tag: int, notes: list[str]) -> str:
-    found = parts.get(tag)
-    if found is None:
-        return ""
-    if found[0] & CUT:
-        _note(notes, "cut")
-    return _said(found[1], notes)
-
-
-def _strings(parts: Mapping[int, tuple[int, bytes]], tag: int, notes: list[str]) -> tuple[str, ...]:
-    flags, raw = parts.get(tag, (0, b""))
-    if not raw:
-        return ()
-    strings = raw.split(b"\0")
-    if not strings[-1]:
-        strings.pop()
-    if flags & CUT or len(strings) > ARGV_STRINGS:
-        _note(notes, "cut")
-    return tuple(_said(string, notes) for string in strings[:ARGV_STRINGS])
-
-
-def _path_of(
-    parts: Mapping[int, tuple[int, bytes]], file: int, path: int, base: int, notes: list[str]
-) -> tuple[str | None, bool]:
-    """The kernel's path where there is one, else the claimed one, resolved; and whether it is a claim."""
-    found = parts.get(file)
-    claimed = found is None
-    if found is None:
-        found = parts.get(path)
-        if found is None:
-            return None, False
-    flags, raw = found
-    if flags & (CUT | DELETED | DETACHED):
-        for bit, name in _PART_NOTES:
-            if flags & bit:
-                _note(notes, name)
-    if flags & REVERSED:
-        shown, escaped = _kernel_path(raw, flags & CUT)
-        if escaped:
-            _note(notes, "escaped")
-        return shown, claimed
-    if base in parts:
-        base_flags, directory = parts[base]
-        raw = joined(forwards(directory, cut=bool(base_flags & CUT)), raw)
-        _note(notes, "relative")
-    return _said(raw, notes), claimed
-
-
-def _identity(parts: Mapping[int, tuple[int, bytes]]) -> str:
-    found = parts.get(PART_IDENTITY)
-    if found is None:
-        return ""
-    inode, device, _ = IDENTITY.unpack_from(found[1])
-    return f"{device}:{inode}"
-
-
-def _shown(raw: bytes, notes: list[str]) -> str:
-    shown, escaped = address(raw)
-    if escaped:
-        _note(notes, "escaped")
-    return shown
-
-
-def _address(parts: Mapping[int, tuple[int, bytes]], tag: int, notes: list[str]) -> str:
-    found = parts.get(tag)
-    return _shown(found[1], notes) if found is not None else ""

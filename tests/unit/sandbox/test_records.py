@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import HarnessError
 from harness.model.recording import EVENT_ADAPTER, Event, MarkEvent, Origin, ProcessEvent, SyscallEvent, TransferEvent
-from harness.sandbox import records, records_frames
+from harness.sandbox import records, records_frames, records_parts
 from harness.sandbox.records import RecordDecoder
 from harness.sandbox.records_frames import CallNames, FrameReader
 
@@ -33,11 +33,13 @@ def record(
 
 def mark(sequence: int, path: bytes, *, by: Origin) -> bytes:
     pid, flags = (WARDEN, records.FLAG_FIRST) if by is Origin.WARDEN else (GATE, 0)
-    return record(records.MARK, sequence, part(records.PART_PATH, path, records.CLAIM), pid=pid, flags=flags)
+    return record(
+        records.MARK, sequence, part(records_parts.PART_PATH, path, records_parts.CLAIM), pid=pid, flags=flags
+    )
 
 
 def arguments(*values: int) -> bytes:
-    return part(records.PART_ARGUMENTS, struct.pack(f"<{len(values)}q", *values))
+    return part(records_parts.PART_ARGUMENTS, struct.pack(f"<{len(values)}q", *values))
 
 
 def decoder() -> RecordDecoder:
@@ -179,8 +181,8 @@ def test_phases_follow_the_wardens_marks_only() -> None:
 def test_a_kernel_path_is_turned_around_and_is_no_claim() -> None:
     event = one(
         arguments(-100, 0, 0o1101, 0o600),
-        part(records.PART_IDENTITY, records.IDENTITY.pack(12, 3, 0o100644)),
-        part(records.PART_FILE, b"id_rsa/.ssh/user/home/", records.REVERSED),
+        part(records_parts.PART_IDENTITY, records_parts.IDENTITY.pack(12, 3, 0o100644)),
+        part(records_parts.PART_FILE, b"id_rsa/.ssh/user/home/", records_parts.REVERSED),
         result=4,
     )
     assert (event.path, event.claimed, event.identity, event.result) == ("/home/user/.ssh/id_rsa", False, "3:12", 4)
@@ -190,29 +192,29 @@ def test_a_kernel_path_is_turned_around_and_is_no_claim() -> None:
 @pytest.mark.parametrize(
     ("flags", "path", "notes"),
     [
-        (records.REVERSED | records.CUT, ".../home", {"cut"}),
-        (records.REVERSED | records.DELETED, "/home", {"deleted"}),
-        (records.REVERSED | records.DETACHED, "/home", {"detached"}),
+        (records_parts.REVERSED | records_parts.CUT, ".../home", {"cut"}),
+        (records_parts.REVERSED | records_parts.DELETED, "/home", {"deleted"}),
+        (records_parts.REVERSED | records_parts.DETACHED, "/home", {"detached"}),
     ],
 )
 def test_what_is_odd_about_a_path_is_noted(flags: int, path: str, notes: set[str]) -> None:
-    event = one(part(records.PART_FILE, b"home/", flags))
+    event = one(part(records_parts.PART_FILE, b"home/", flags))
     assert (event.path, set(event.notes)) == (path, notes)
 
 
 def test_a_claim_that_changed_is_noted() -> None:
-    event = one(part(records.PART_PATH, b"/a", records.CLAIM), part(records.PART_CHANGED, b""))
+    event = one(part(records_parts.PART_PATH, b"/a", records_parts.CLAIM), part(records_parts.PART_CHANGED, b""))
     assert event.claimed and event.notes == ("changed",)
 
 
 def test_the_root_itself_has_no_components() -> None:
-    assert one(part(records.PART_FILE, b"", records.REVERSED)).path == "/"
+    assert one(part(records_parts.PART_FILE, b"", records_parts.REVERSED)).path == "/"
 
 
 def test_a_claimed_path_is_resolved_against_its_directory() -> None:
     event = one(
-        part(records.PART_PATH, b"../a/./b", records.CLAIM),
-        part(records.PART_BASE, b"work/user/", records.REVERSED),
+        part(records_parts.PART_PATH, b"../a/./b", records_parts.CLAIM),
+        part(records_parts.PART_BASE, b"work/user/", records_parts.REVERSED),
         result=-2,
     )
     assert (event.path, event.claimed, event.result) == ("/user/a/b", True, -2)
@@ -223,10 +225,10 @@ def test_a_socket_and_its_addresses_are_told() -> None:
     four = struct.pack("<H", 2) + struct.pack(">H", 443) + bytes([203, 0, 113, 9])
     six = struct.pack("<H", 10) + struct.pack(">H", 53) + bytes(4) + bytes(15) + b"\1"
     event = one(
-        part(records.PART_SOCKET, bytes(8)),
-        part(records.PART_LOCAL, four),
-        part(records.PART_REMOTE, six),
-        part(records.PART_ADDRESS, four),
+        part(records_parts.PART_SOCKET, bytes(8)),
+        part(records_parts.PART_LOCAL, four),
+        part(records_parts.PART_REMOTE, six),
+        part(records_parts.PART_ADDRESS, four),
         number=42,
     )
     assert (event.call, event.local, event.remote) == ("connect", "203.0.113.9:443", "[::1]:53")
@@ -248,12 +250,12 @@ def test_processes_begin_become_and_end() -> None:
         record(
             records.EXEC,
             1,
-            part(records.PART_FILE, b"dash/bin/usr/", records.REVERSED),
-            part(records.PART_REQUESTED, b"./run"),
-            part(records.PART_INTERPRETER, b"/bin/sh"),
-            part(records.PART_DIRECTORY, b"app/", records.REVERSED),
-            part(records.PART_ARGV, b"sh\0-c\0a\nb \xff\0\0"),
-            part(records.PART_ENVIRONMENT, b"HOME\0PATH\0"),
+            part(records_parts.PART_FILE, b"dash/bin/usr/", records_parts.REVERSED),
+            part(records_parts.PART_REQUESTED, b"./run"),
+            part(records_parts.PART_INTERPRETER, b"/bin/sh"),
+            part(records_parts.PART_DIRECTORY, b"app/", records_parts.REVERSED),
+            part(records_parts.PART_ARGV, b"sh\0-c\0a\nb \xff\0\0"),
+            part(records_parts.PART_ENVIRONMENT, b"HOME\0PATH\0"),
         ),
         record(records.FORK, 2, number=0, result=11),
         record(records.FORK, 3, number=1, result=12),
@@ -275,7 +277,7 @@ def test_bytes_that_went_through_a_file_are_told_afterwards_in_their_place() -> 
     body = records.TRANSFER.pack(1, 12, 3, 0o100644, 77, TARGET, 5, 6, 8) + bytes(8)
     events = decoded(
         record(records.CALL, 5, number=257),
-        record(records.TRANSFERRED, records.UNNUMBERED, part(records.PART_ARGUMENTS, body)),
+        record(records.TRANSFERRED, records.UNNUMBERED, part(records_parts.PART_ARGUMENTS, body)),
     )
     transfer = events[-1]
     assert isinstance(transfer, TransferEvent)
