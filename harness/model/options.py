@@ -35,6 +35,14 @@ class RecorderChoice(StrEnum):
     NONE = "none"
 
 
+class NetworkChoice(StrEnum):
+    """What the fake internet does: it answers, it refuses every attempt, or there is none at all (no gateway)."""
+
+    ANSWER = "answer"
+    REFUSE = "refuse"
+    NONE = "none"
+
+
 class Limits(Record):
     """Bounds on everything that a target can make grow. Sizes in bytes, times in seconds."""
 
@@ -98,4 +106,11 @@ class RunOptions(Record):
     runtime: str | None = None
     stock_client: bool = True
     recorder: RecorderChoice = RecorderChoice.NONE
+    network: NetworkChoice = NetworkChoice.NONE
+    stealth: bool = False
+    port: int | None = None
+    path: str = "/mcp"
+    idle: float = 2.0
+    call_budget: int | None = None
+    seed: int = 0
     limits: Limits = Limits()

@@ -14,8 +14,11 @@ from typing import Annotated, Literal, Protocol, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from harness.model.base import Record
+from harness.model.canary import Canary
 from harness.model.event import EventBase as EventBase
 from harness.model.event import Phase as Phase
+from harness.model.flow import FlowEvent as FlowEvent
+from harness.model.flow import GatewayEndEvent as GatewayEndEvent
 from harness.model.kernel import KernelEvent as KernelEvent
 from harness.model.kernel import MarkEvent as MarkEvent
 from harness.model.kernel import Origin as Origin
@@ -211,7 +214,9 @@ Event: TypeAlias = Annotated[
     | ProcessEvent
     | TransferEvent
     | MarkEvent
-    | RecorderEndEvent,
+    | RecorderEndEvent
+    | FlowEvent
+    | GatewayEndEvent,
     Field(discriminator="kind"),
 ]
 
@@ -238,7 +243,8 @@ class Manifest(Record):
     """What a bundle says about its run. The only place, with `timing`, for times and paths of this machine.
 
     `started_at` is RFC 3339 in UTC; `timing` in milliseconds by phase. `finished` becomes true when the recording
-    ended in order; `problems` are the sentences that say why a run stopped early (each is a gap).
+    ended in order; `canaries` are those of the main session; `network`: answer, refuse, or none without a gateway;
+    `problems` are the sentences that say why a run stopped early (each is a gap).
     """
 
     format: Literal[1] = 1
@@ -252,6 +258,8 @@ class Manifest(Record):
     images: tuple[ImageFact, ...] = ()
     engine: dict[str, str] = {}
     options: RunOptions
+    canaries: tuple[Canary, ...] = ()
+    network: str = "none"
     recorder: str = "none"
     grade: Grade = Grade.NONE
     finished: bool = False

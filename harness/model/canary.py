@@ -1,0 +1,39 @@
+"""Canaries: secrets that were made for one run, planted where real ones lie, and looked for wherever they could surface.
+
+No canary has a prefix of ours: it follows the shape that belongs to its place, so nothing tells it from a real secret.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from harness.model.base import Record
+
+
+class CanaryPlace(StrEnum):
+    """Where a canary was planted."""
+
+    ENVIRONMENT = "environment"
+    HOME = "home"
+    WORKSPACE = "workspace"
+    OUTSIDE = "outside"
+    ARGUMENT = "argument"
+    DECOY = "decoy"
+
+
+class Canary(Record):
+    """One planted secret. `value` holds at least 64 random bits and occurs nowhere else in the run.
+
+    `name` is stable over runs (`environment GITHUB_TOKEN`, `~/.aws/credentials`); `kind` the shape
+    (github-token, aws-key, private-key, jwt, password, text …). `services`: host suffixes that this credential is for
+    (a vendor's key that goes to its vendor is no exfiltration). `asked`: the target asked for it (a variable that it
+    reads, an argument of its start). `call`: the call in whose arguments it was sent, where it was.
+    """
+
+    value: str
+    name: str
+    place: CanaryPlace
+    kind: str
+    services: tuple[str, ...] = ()
+    asked: bool = False
+    call: str | None = None
