@@ -71,6 +71,8 @@ class Recorder:
         self._know(finished=True, timing=self._timing)
 
     async def _stages(self, ref: TargetRef, sandbox: Sandbox) -> None:
+        if self._options.recorder is not RecorderChoice.NONE:
+            await sandbox.prepare_recorder()  # it starts while the target is fetched
         with self._phase(Phase.FETCH):
             acquired = await acquire(ref, self._options, packages_dir(), self._progress.note, images=sandbox.image)
             self._bundle.hide(acquired.secrets)

@@ -156,8 +156,12 @@ class Sandbox(Protocol):
         """
         ...
 
+    async def prepare_recorder(self) -> None:
+        """Begin to start a recorder ahead of the next launch that asks for a record, without waiting for it."""
+        ...
+
     async def recorder_problem(self) -> str | None:
-        """Start a recorder ahead of the next launch and wait for it: None, or the reason why none can be made."""
+        """Why no recorder can be made, or None; waits for one to start unless it is known to work here."""
         ...
 
     def launch(self, spec: LaunchSpec) -> AbstractAsyncContextManager[SandboxedProcess]:

@@ -38,6 +38,7 @@ from harness.sandbox.installer import Workshop, install, install_limits, use_vol
 from harness.sandbox.lease import Lease, StateDirectory, hold_lease
 from harness.sandbox.reaper import reap
 from harness.sandbox.recorder import RECORDER_IMAGE, RING_KIB, Recorder, RecorderUnavailable, start_recorder
+from harness.sandbox.recorder_memory import RecorderMemory
 from harness.sandbox.recorder_process import RECORDER_GRACE_SECONDS, RecordedProcess
 from harness.sandbox.seccomp import profile_json
 from harness.sandbox.volumes import HeldVolumes
@@ -139,7 +140,7 @@ class DockerSandbox:
                 )
                 nonce = shop.nonce()
                 if recorder is not None:  # before the seed: what is planted is known by it
-                    await recorder.ready()
+                    await self._until_ready(recorder)
                     await recorder.record(
                         await warden.ready(),
                         seconds=whole_seconds(spec.deadline_seconds + RECORDER_GRACE_SECONDS),
@@ -169,13 +170,27 @@ class DockerSandbox:
             self._spare = start_recorder(self._shop.engine, self._tasks, self._collected, name, config)
 
     async def recorder_problem(self) -> str | None:
+        await self.prepare_recorder()
+        if await anyio.to_thread.run_sync((await self._memory()).worked):
+            return None  # it goes on starting meanwhile; should it fail, the launch says so
         try:
-            await self.prepare_recorder()
             assert self._spare is not None
-            await self._spare.ready()
+            await self._until_ready(self._spare)
         except RecorderUnavailable as error:
             return error.message
         return None
+
+    async def _until_ready(self, recorder: Recorder) -> None:
+        memory = await self._memory()
+        try:
+            await recorder.ready()
+        except RecorderUnavailable:
+            await anyio.to_thread.run_sync(memory.forget)
+            raise
+        await anyio.to_thread.run_sync(memory.remember)
+
+    async def _memory(self) -> RecorderMemory:
+        return RecorderMemory(self._shop.state, self._facts, (await self._image(RECORDER_IMAGE)).id)
 
     @asynccontextmanager
     async def _recorder(self, wanted: bool, collected: Doomed) -> AsyncIterator[Recorder | None]:
