@@ -1,4 +1,4 @@
-"""Canaries: secrets that were made for one run, planted where real ones lie, and looked for wherever they could surface.
+"""Canaries: secrets made for one run, planted where real ones lie, and looked for wherever they could surface.
 
 No canary has a prefix of ours: it follows the shape that belongs to its place, so nothing tells it from a real secret.
 """

@@ -35,8 +35,8 @@ class FlowPart(Record):
 
     `what`: dns-question, http-request (request line and headers), http-body, websocket-message, smtp-command,
     smtp-message, client-hello, credentials, datagram, stream (bytes nobody understood). `text`: short form for people,
-    bounded and as the target sent it (escaped at rendering only). `content`: the part's bytes, decoded from TLS and transfer coding,
-    as sent otherwise; `encoding` is the content coding of a body (gzip, br) where one was declared.
+    bounded and as the target sent it (escaped at rendering only). `content`: the part's bytes, without TLS and
+    transfer coding; `encoding` is the content coding of a body (gzip, br) where one was declared.
     """
 
     what: str

@@ -9,6 +9,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from harness.model.base import Record
+from harness.model.call import Call, Outcome
+from harness.model.surface import Surface
+from harness.model.world import World
 
 
 class ActionKind(StrEnum):
@@ -18,6 +21,10 @@ class ActionKind(StrEnum):
     START = "start"
     DISCOVER = "discover"
     READ_SOURCE = "read-source"
+    PROBE = "probe"
+    CALL = "call"
+    LOOK = "look"
+    RESTART = "restart"
     STOP = "stop"
     CONCLUDE = "conclude"
 
@@ -54,6 +61,8 @@ class Action(Record):
 
     `adjustment`, `attempt`, `why` and `guess` go with START (and the first with STOCK_CLIENT): `guess` when nothing
     the target said asks for the change. `obstacle` and `notes` go with CONCLUDE: they are recorded as they are.
+    `call` goes with CALL. LOOK reads the surface again; RESTART ends the session and starts a clean one with a fresh
+    world, as the last START said.
     """
 
     number: int
@@ -68,6 +77,7 @@ class Action(Record):
     obstacle: Obstacle | None = None
     what: str = ""
     notes: tuple[str, ...] = ()
+    call: Call | None = None
 
 
 class Observation(Record):
@@ -76,7 +86,8 @@ class Observation(Record):
     The rest tells what an attempt showed, each text bounded by the driver: `stderr` (head and tail), `output` (lines
     on stdout that were no messages), `refusal` (the error that answered the handshake), `silent` (alive, and no
     answer came), `tools` (number declared), `failed_lists` (lists that ended with an error), how it ended.
-    `variables`: what READ_SOURCE found.
+    `variables`: what READ_SOURCE found. `outcome` of a CALL, `surface` of DISCOVER and LOOK, `world` of a session's
+    start.
     """
 
     number: int
@@ -91,3 +102,6 @@ class Observation(Record):
     exit_code: int | None = None
     exit_signal: int | None = None
     variables: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    surface: Surface | None = None
+    world: World | None = None

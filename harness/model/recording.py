@@ -14,6 +14,10 @@ from typing import Annotated, Literal, Protocol, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from harness.model.base import Record
+from harness.model.call import BoundariesEvent as BoundariesEvent
+from harness.model.call import CallEndEvent as CallEndEvent
+from harness.model.call import CallEvent as CallEvent
+from harness.model.call import WorldEvent as WorldEvent
 from harness.model.canary import Canary
 from harness.model.event import EventBase as EventBase
 from harness.model.event import Phase as Phase
@@ -216,7 +220,11 @@ Event: TypeAlias = Annotated[
     | MarkEvent
     | RecorderEndEvent
     | FlowEvent
-    | GatewayEndEvent,
+    | GatewayEndEvent
+    | WorldEvent
+    | BoundariesEvent
+    | CallEvent
+    | CallEndEvent,
     Field(discriminator="kind"),
 ]
 

@@ -123,7 +123,7 @@ class Attribution:
         """Learn from the next event."""
         kind = type(event)
         if kind is SyscallEvent:
-            if event.call in FOLLOWED:  # type: ignore[union-attr]
+            if event.call in FOLLOWED:  # type: ignore[union-attr, operator]
                 self.follow(event)  # type: ignore[arg-type]
         elif kind is ProcessEvent:
             self._process(event)  # type: ignore[arg-type]

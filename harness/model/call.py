@@ -1,0 +1,144 @@
+"""Calls of a target's items, what is predicted of each, and what came of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from harness.model.base import JsonObject, Record
+from harness.model.event import EventBase
+from harness.model.payload import Boundary, Effect, PayloadClass
+from harness.model.world import World
+
+
+class Purpose(StrEnum):
+    """Why a call is made."""
+
+    BASELINE = "baseline"  # valid and benign: should succeed
+    PREPARE = "prepare"  # makes what a later call needs (an earlier step, an id)
+    PAYLOAD = "payload"
+    CONTROL = "control"  # the inert twin of a payload
+    DOCUMENTED = "documented"  # documented use, which must not already grant the effect
+    CONFIRM = "confirm"  # the payload again, with fresh nonces, in a clean start
+    MINIMISE = "minimise"  # a smaller form of a confirmed payload
+
+
+class Call(Record):
+    """One request, complete, and the prediction that goes with it. Written to plan.jsonl before it is sent.
+
+    `id` is unique in the run (`c17`) and names the phase `call:<item>:<id>`. `method`: tools/call, resources/read,
+    prompts/get, completion/complete. `item`: the tool's (prompt's …) name. `argument`: JSON pointer into the
+    arguments where the payload stands, `place` what it is (see `Applies.places`). `about`: the id of the payload
+    call that a control, confirmation or minimisation belongs to. `world`: nonce of the session's world.
+    """
+
+    id: str
+    method: str = "tools/call"
+    item: str
+    params: JsonObject
+    purpose: Purpose
+    headers: dict[str, str] = {}
+    payload: str = ""
+    payload_class: PayloadClass | None = None
+    cwe: int | None = None
+    argument: str = ""
+    place: str = "argument"
+    nonce: str = ""
+    effects: tuple[Effect, ...] = ()
+    boundary: Boundary | None = None
+    about: str = ""
+    world: str = ""
+    step: int = 1
+    steps: int = 1
+
+
+class OpenedFile(Record):
+    """A path that a call opened or changed. `how`: read, write, create, delete, rename, link, mkdir, chmod,
+    access.
+    """
+
+    path: str
+    how: str
+    ok: bool = True
+    claimed: bool = False
+    seq: int = 0
+
+
+class Execution(Record):
+    """A program that a call executed, with its whole argument vector."""
+
+    path: str
+    argv: tuple[str, ...]
+    ok: bool = True
+    seq: int = 0
+
+
+class Connection(Record):
+    """An address that a call connected or sent to. `names`: under which the fake DNS had given it out. `flow`: its
+    number, if one is known.
+    """
+
+    address: str
+    names: tuple[str, ...] = ()
+    text: str = ""
+    flow: int | None = None
+    seq: int = 0
+
+
+class Outcome(Record):
+    """What came of one call: the answer, and what the records hold between its two marks.
+
+    `state`: answered (a result), tool-error (a result with `isError`), error (a JSON-RPC error), timeout, closed
+    (the target is gone), unreadable. `text`: the texts of the result or the error, bounded; `size`: of the whole
+    answer in bytes. The lists hold the target's own doings only, in order and bounded (`cut` says that something is
+    missing). `complete`: the records were whole.
+    """
+
+    call: str
+    state: Literal["answered", "tool-error", "error", "timeout", "closed", "unreadable", "unsent"]
+    text: str = ""
+    size: int = 0
+    code: int | None = None
+    seconds: float = 0.0
+    files: tuple[OpenedFile, ...] = ()
+    executions: tuple[Execution, ...] = ()
+    connections: tuple[Connection, ...] = ()
+    names: tuple[str, ...] = ()
+    memory_bytes: int | None = None
+    cut: bool = False
+    complete: bool = True
+
+
+class WorldEvent(EventBase):
+    """The world of a session was planted."""
+
+    kind: Literal["world"] = "world"
+    world: World
+
+
+class BoundariesEvent(EventBase):
+    """The boundaries of this target, found before its calls."""
+
+    kind: Literal["boundaries"] = "boundaries"
+    boundaries: tuple[Boundary, ...]
+
+
+class CallEvent(EventBase):
+    """A call is about to be made, with its prediction."""
+
+    kind: Literal["call"] = "call"
+    call: Call
+
+
+class CallEndEvent(EventBase):
+    """A call ended like this; `frame`: number of the frame with its answer, `state` and the rest as in `Outcome`."""
+
+    kind: Literal["call-end"] = "call-end"
+    call: str
+    state: str
+    text: str = ""
+    size: int = 0
+    code: int | None = None
+    seconds: float = 0.0
+    frame: int | None = None
+    memory_bytes: int | None = None
