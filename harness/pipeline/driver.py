@@ -22,7 +22,8 @@ from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
-from harness.protocol.observe import observe
+from harness.protocol.observe import look
+from harness.protocol.session import RawSession, raw_session
 from harness.protocol.stock_client import StockClient
 from harness.sandbox.base import LaunchSpec, Sandbox
 
@@ -62,6 +63,7 @@ class Driver:
         self._progress = progress
         self._prestarted = stock_client
         self._session: Session | None = None
+        self._raw: RawSession | None = None
         self._surface: Surface | None = None
         self._look: Surface | None = None
         self._stock: StockTry | None = None
@@ -122,6 +124,15 @@ class Driver:
                 guess=action.guess,
             )
         )
+        self._raw = await stack.enter_async_context(
+            raw_session(
+                self._session.process.stdin,
+                self._session.process.stdout,
+                self._session.witness,
+                limits=self._options.limits,
+                name=MAIN,
+            )
+        )
         return Observation(number=action.number, usable=True)
 
     _patience: float = 0.0
@@ -134,21 +145,23 @@ class Driver:
         return spec.model_copy(update={"deadline_seconds": left + WARDEN_MARGIN_SECONDS})
 
     async def _discover(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
-        look = self._look = await self._observe(session, deadline, seconds)
-        answered = look is not None and look.era is not None
-        if look is not None and (answered or self._surface is None or self._surface.era is None):
-            self._surface = look
-            self._bundle.surface(look, again=True)
-            self._progress.note(f"{len(look.items)} items declared")
+        seen = self._look = await self._observe(session, deadline, seconds)
+        answered = seen is not None and seen.era is not None
+        if seen is not None and (answered or self._surface is None or self._surface.era is None):
+            self._surface = seen
+            self._bundle.surface(seen, again=True)
+            self._progress.note(f"{len(seen.items)} items declared")
         if self._stock is not None:
-            self._stock.decide(look)
-        tools = len(look.of(ItemKind.TOOL)) if look is not None and answered else None
-        failed = sum(outcome.end is ListEnd.ERROR for outcome in look.lists) if look is not None and answered else 0
-        return Observation(number=action.number, usable=answered, tools=tools, failed_lists=failed)
+            self._stock.decide(seen)
+        tools = len(seen.of(ItemKind.TOOL)) if seen is not None and answered else None
+        failed = sum(outcome.end is ListEnd.ERROR for outcome in seen.lists) if seen is not None and answered else 0
+        return Observation(number=action.number, usable=answered, tools=tools, failed_lists=failed, surface=seen)
 
     async def _observe(self, session: Session, deadline: float, seconds: float) -> Surface | None:
         """Look at the server until it is seen, gives up, or says that it speaks elsewhere (None)."""
-        look: Surface | None = None
+        seen: Surface | None = None
+        raw = self._raw
+        assert raw is not None
 
         async def enter(phase: str) -> None:
             self._progress.phase(phase)
@@ -170,22 +183,15 @@ class Driver:
         with anyio.move_on_at(deadline) as scope:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(watch)
-                look = await observe(
-                    session.process.stdin,
-                    session.process.stdout,
-                    session.witness,
-                    options=options,
-                    phase_hook=enter,
-                    session=session.name,
-                )
+                seen = await look(raw, session.witness, options=options, phase_hook=enter)
                 tasks.cancel_scope.cancel()
         if scope.cancelled_caught:
             session.deadline("run", seconds)
-        return look
+        return seen
 
     async def _stop(self, action: Action, stack: AsyncExitStack) -> Observation:
         self._progress.phase(Phase.STOP)
-        session, self._session = self._session, None
+        session, self._session, self._raw = self._session, None, None
         await stack.aclose()
         if session is None or session.report is None:
             return Observation(number=action.number, usable=False)
