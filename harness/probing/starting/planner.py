@@ -24,13 +24,20 @@ if TYPE_CHECKING:
 MAX_ATTEMPTS = 8
 #: Attempts after one that started and listed no tools.
 MAX_FOR_TOOLS = 2
+#: Why a start follows when no more is to be found out by it.
+AGAIN = "the start that was answered, again"
 
 
 class StartPlanner:
-    """Made for one run. `next(observation)` answers with the next action; None ends the run."""
+    """Made for one run. `next(observation)` answers with the next action; None ends the run.
 
-    def __init__(self, options: RunOptions, facts: StartFacts) -> None:
+    `hold`: a session that was answered is left open, for what follows; one that is over by then is started again.
+    """
+
+    def __init__(self, options: RunOptions, facts: StartFacts, *, hold: bool = False) -> None:
         self._facts = facts
+        self._hold = hold
+        self._held = False
         self._material = Material(facts.seed)
         self._stock_client = options.stock_client
         self._number = 0
@@ -69,7 +76,15 @@ class StartPlanner:
                     yield self._action(ActionKind.READ_SOURCE)
                     self._learn(self._seen.variables if self._seen else ())
                     proposal = self._propose()
+        if self._hold and self._answered is not None and not self._held:
+            yield from self._reopen(self._answered[0])
         yield from self._conclude()
+
+    def _reopen(self, adjustment: Adjustment) -> Iterator[Action]:
+        """The attempt that was answered, once more: the session that goes on."""
+        yield self._action(ActionKind.START, adjustment=adjustment, attempt=self._attempt + 1, why=AGAIN)
+        if self._seen is not None and self._seen.usable:
+            yield self._action(ActionKind.DISCOVER)
 
     def _try(self) -> Iterator[Action]:
         """One attempt; what it showed becomes the newest case."""
@@ -91,6 +106,10 @@ class StartPlanner:
         answered = looked is not None and looked.usable
         if answered and self._attempt > 1 and self._stock_client and (looked and looked.tools):
             yield self._again(adjustment)
+        if self._hold and looked is not None and _complete(looked):
+            self._result, self._held = looked, True
+            self._answered = adjustment, self._attempt
+            return
         yield self._action(ActionKind.STOP)
         ended = self._seen
         if looked is None or ended is None:
