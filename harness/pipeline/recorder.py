@@ -23,7 +23,7 @@ from harness.pipeline.places import packages_dir
 from harness.pipeline.preparation import check_texts, choose_entry, install
 from harness.pipeline.progress import Progress
 from harness.pipeline.supply import Supply
-from harness.probing.starting import StartPlanner
+from harness.probing.plan_of_run import plan_of_run
 from harness.protocol.stock_client import prestart
 from harness.sandbox.base import InstalledTarget, Sandbox
 from harness.sandbox.provider import open_sandbox
@@ -109,7 +109,7 @@ class Recorder:
                 if self._options.stock_client:
                     client = await stack.enter_async_context(prestart(self._options.limits))
                 driver = Driver(sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client)
-                await driver.run(StartPlanner(self._options, supply.facts()), self._options.timeout)
+                await driver.run(plan_of_run(self._options, supply.facts()), self._options.timeout)
 
     async def _can_record(self, sandbox: Sandbox) -> bool:
         """Whether system calls are recorded. Raises EngineError where eBPF was demanded and can't be had."""
