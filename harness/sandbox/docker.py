@@ -8,7 +8,6 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
 from typing import TypeAlias
 
 import anyio
@@ -48,8 +47,8 @@ from harness.sandbox.warden import create_warden, whole_seconds
 ImageResolver: TypeAlias = Callable[[str], Awaitable[ImageFact]]
 
 WARDEN_IMAGE = "warden"
-#: A recorder that no launch takes ends by itself; with the harness it ends anyway.
-SPARE_SECONDS = 24 * 3600
+#: A run's recorder ends with the harness, and by itself after this time.
+RECORDER_SECONDS = 24 * 3600
 
 
 class DockerSandbox:
@@ -70,7 +69,8 @@ class DockerSandbox:
         self._facts = facts
         self._known: dict[str, ImageFact] = {}
         self._tasks, self._collected = tasks, collected
-        self._spare: Recorder | None = None
+        self._shared: Recorder | None = None
+        self._recorders: list[Recorder] = []
 
     async def engine_facts(self) -> Mapping[str, str]:
         return self._facts
@@ -84,7 +84,7 @@ class DockerSandbox:
     ) -> InstalledTarget | InstallFailed:
         image, warden_image = await self._image(plan.image), await self._image(WARDEN_IMAGE)
         widened = install_limits(limits, self._cpus)
-        recorders = partial(self._recorder, True) if record else None
+        recorders = self._recorder if record else None
         return await install(
             self._shop, plan, image, warden_image, timeout=timeout, limits=widened, recorders=recorders
         )
@@ -109,12 +109,10 @@ class DockerSandbox:
             labels=shop.labels("warden"),
             seccomp=shop.seccomp,
         )
-        async with (
-            doomed(engine) as collected,
-            self._recorder(spec.record, collected) as recorder,
-            background() as tasks,
-        ):
+        async with doomed(engine) as collected, background() as tasks:
             began = time.monotonic()
+            if spec.record and not traced:
+                await self.prepare_recorder()
             warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
             path = await engine.image_path(image.id)
             place = APP if foreign is None else GATE_FOLDER
@@ -135,84 +133,89 @@ class DockerSandbox:
                 config = foreign_config(config, foreign, spec.limits.tmpfs_bytes)
             held_stderr = spec.limits.stderr_bytes
             async with gated(engine, tasks, collected, warden, shop.name("target"), config, held_stderr) as container:
-                process = RecordedProcess(
-                    engine, container, warden, image, recorder, began=began, deadline=spec.deadline_seconds
-                )
                 nonce = shop.nonce()
-                if recorder is not None:  # before the seed: what is planted is known by it
-                    await self._until_ready(recorder)
-                    await recorder.record(
+                recording = tracer = None
+                if traced:
+                    tracer = await start_tracer(
+                        shop,
+                        tasks,
+                        collected,
+                        warden,
+                        (await self._image(TRACER_IMAGE)).id,
+                        session=spec.session,
+                        epoch=spec.epoch,
+                        uid=USER_ID if foreign is None else int(foreign.run_as.partition(":")[0]),
+                        runtime=spec.runtime,
+                    )
+                    tracer.expect(nonce)
+                elif spec.record:  # before the seed: what is planted is known by it
+                    recorder = await self._recorder()
+                    recording = await recorder.record(
                         await warden.ready(),
                         seconds=whole_seconds(spec.deadline_seconds + RECORDER_GRACE_SECONDS),
                         session=spec.session,
                         epoch=spec.epoch,
                     )
-                    recorder.expect(nonce)
-                await container.seed(seed)
-                await container.open_gate(nonce)
-                process.watch(tasks)
+                    recording.expect(nonce)
+                process: DockerProcess
+                life = {"began": began, "deadline": spec.deadline_seconds}
+                if tracer is not None:
+                    process = TracedProcess(engine, container, warden, image, tracer, **life)
+                else:
+                    process = RecordedProcess(engine, container, warden, image, recording, **life)
                 try:
+                    await container.seed(seed)
+                    await container.open_gate(nonce)
+                    process.watch(tasks)
                     yield process
                 finally:
                     process.close()
                     warden.close()
 
     async def prepare_recorder(self) -> None:
-        """Start a recorder ahead of the next launch that asks for a record. Raises when there is no image for it."""
-        if self._spare is None:
+        if self._shared is None or not self._shared.usable:
             config = recorder_config(
                 image=(await self._image(RECORDER_IMAGE)).id,
-                deadline_seconds=SPARE_SECONDS,
+                deadline_seconds=RECORDER_SECONDS,
                 ring_kib=RING_KIB,
                 labels=self._shop.labels("recorder"),
             )
+            if self._shared is not None and self._shared.usable:
+                return  # made meanwhile
             name = self._shop.name("recorder")
-            self._spare = start_recorder(self._shop.engine, self._tasks, self._collected, name, config)
+            self._shared = start_recorder(self._shop.engine, self._tasks, self._collected, name, config)
+            self._recorders.append(self._shared)
 
     async def recorder_problem(self) -> str | None:
         await self.prepare_recorder()
         if await anyio.to_thread.run_sync((await self._memory()).worked):
             return None  # it goes on starting meanwhile; should it fail, the launch says so
         try:
-            assert self._spare is not None
-            await self._until_ready(self._spare)
+            await self._recorder()
         except RecorderUnavailable as error:
             return error.message
         return None
 
-    async def _until_ready(self, recorder: Recorder) -> None:
-        memory = await self._memory()
+    async def _recorder(self) -> Recorder:
+        """The run's recorder, ready; another one where it has ended or is full. Raises `RecorderUnavailable`."""
+        await self.prepare_recorder()
+        recorder, memory = self._shared, await self._memory()
+        assert recorder is not None
         try:
             await recorder.ready()
         except RecorderUnavailable:
             await anyio.to_thread.run_sync(memory.forget)
             raise
         await anyio.to_thread.run_sync(memory.remember)
+        return recorder
 
     async def _memory(self) -> RecorderMemory:
         return RecorderMemory(self._shop.state, self._facts, (await self._image(RECORDER_IMAGE)).id)
 
-    @asynccontextmanager
-    async def _recorder(self, wanted: bool, collected: Doomed) -> AsyncIterator[Recorder | None]:
-        if not wanted:
-            yield None
-            return
-        if self._spare is not None and self._spare.ended.is_set():
-            self.close()
-            self._spare = None
-        await self.prepare_recorder()
-        assert self._spare is not None
-        recorder, self._spare = self._spare, None
-        collected.names.append(recorder.name)
-        try:
-            yield recorder
-        finally:
-            recorder.close()
-
     def close(self) -> None:
-        """Let go of a recorder that no launch has taken."""
-        if self._spare is not None:
-            self._spare.close()
+        """Hang up on the recorders."""
+        for recorder in self._recorders:
+            recorder.close()
 
     async def _image(self, name: str) -> ImageFact:
         if name not in self._known:

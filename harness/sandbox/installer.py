@@ -247,7 +247,7 @@ async def _run_steps(
         )
         warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
         witness = await arriving.enter_async_context(
-            recorded(recorders, collected, tasks, await warden.ready(), whole_seconds(timeout + BACKSTOP_SECONDS))
+            recorded(recorders, tasks, await warden.ready(), whole_seconds(timeout + BACKSTOP_SECONDS))
         )
         begin = shop.nonce()
         witness.expect(begin)

@@ -41,7 +41,7 @@ async def compile_programs(engine: Engine, builder: str, names: Iterable[str], c
         if await kept.is_file():
             made[name] = await kept.read_bytes()
             continue
-        made[name] = await _compile(engine, builder, name, sources)
+        made[name] = await compile_sources(engine, builder, name, sources)
         await kept.parent.mkdir(parents=True, exist_ok=True)
         partial = kept.with_suffix(".part")
         await partial.write_bytes(made[name])
@@ -49,7 +49,11 @@ async def compile_programs(engine: Engine, builder: str, names: Iterable[str], c
     return made
 
 
-async def _compile(engine: Engine, builder: str, name: str, sources: dict[str, bytes]) -> bytes:
+async def compile_sources(engine: Engine, builder: str, name: str, sources: dict[str, bytes]) -> bytes:
+    """Compile the program `name` from its `sources` (contents by file name) in the image `builder`; returns its bytes.
+
+    Raises HarnessError with the compiler's words when it does not compile.
+    """
     api = engine.api
     host = api.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges"])
     made = f"/tmp/{name}.made"  # noqa: S108 - inside the container

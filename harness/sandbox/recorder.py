@@ -1,4 +1,4 @@
-"""The recorder in its container: started, pointed at a pid namespace, read, and asked at the end what it lost.
+"""The recorder in its container: started, pointed at pid namespaces, and read. One serves all sessions of a run.
 
 Reading is bounded from end to end: when nobody takes the events, the stream stops, the recorder's rings fill, and
 what finds no room there is counted by the kernel part. What it all says is decoded in `harness.sandbox.records`.
@@ -12,26 +12,23 @@ from typing import Any
 
 import anyio
 import anyio.abc
-import anyio.lowlevel
 
 from harness.model.errors import EngineError, HarnessError
-from harness.model.recording import Event, Phase, RecorderEndEvent
 from harness.sandbox import records_frames as frames
 from harness.sandbox.containers import Doomed, background, doomed
 from harness.sandbox.engine import Engine
 from harness.sandbox.hardening import recorder_config
-from harness.sandbox.records import RecordDecoder
+from harness.sandbox.recording import ANSWER_SECONDS, Recording
+from harness.sandbox.recording import BATCHES as BATCHES
 from harness.sandbox.streams import ContainerStreams, attach
 
 RECORDER_IMAGE = "recorder"
 READY_SECONDS = 30.0
-ANSWER_SECONDS = 15.0
 STDERR_BYTES = 4096
 #: Holds 0.1 s of the fastest flood that was measured.
 RING_KIB = 16 << 10
-#: How many events are decoded at a time, and how many such batches are held for a slow reader.
-BATCH_EVENTS = 512
-BATCHES = 8
+#: How many pid namespaces one recorder records in its life (`sandboxes/recorder/record.h`).
+SPACES = 16
 
 
 class RecorderUnavailable(EngineError):
@@ -41,107 +38,60 @@ class RecorderUnavailable(EngineError):
 class Recorder:
     """One recorder, made by `start_recorder` or `open_recorder`. Its container is removed by whoever collects it.
 
-    `batches` must be read for the recording to go on; it ends after the last event.
+    It records up to `SPACES` pid namespaces in its life, at the same time or after another; `records` counts them.
     """
 
     def __init__(self, engine: Engine, collected: Doomed, name: str, config: dict[str, Any]) -> None:
         self.ended = anyio.Event()
         self.name = name
         self.container = ""
+        self.records = 0
+        self.reason: str | None = None
         self._engine = engine
         self._collected = collected
         self._config = config
         self._streams: ContainerStreams | None = None
-        self._session = ""
         self._ready = anyio.Event()
-        self._armed = anyio.Event()
-        self._counted = anyio.Event()
+        self._answers, self._armed = anyio.create_memory_object_stream[int](1)
+        self._arming = anyio.Lock()
         self._error: EngineError | None = None
-        self._stopping = False
-        self._reason: str | None = None
-        self._counters: dict[str, str] = {}
+        self._closed = False
         self._names = frames.CallNames()
-        self._decoder = RecordDecoder(self._names, session="", phase=Phase.START, epoch=0)
-        self._expected: list[str] = []
-        self._out, self._in = anyio.create_memory_object_stream[list[Event]](BATCHES)
+        self._recordings: dict[int, Recording] = {}
+        self._asked: tuple[str, int] = ("", 0)
+
+    @property
+    def usable(self) -> bool:
+        """It has not ended, and can record another namespace."""
+        return not self.ended.is_set() and not self._closed and self.records < SPACES
 
     async def ready(self) -> None:
         """Return when the kernel part is attached. Raises `RecorderUnavailable`, `EngineError`."""
         await self._await(self._ready, READY_SECONDS)
 
-    async def record(self, inode: int, *, seconds: int, session: str = "main", epoch: int = 0) -> None:
-        """Record the pid namespace with that inode, which must be alive, and those inside it; once only.
+    async def record(self, inode: int, *, seconds: int, session: str = "main", epoch: int = 0) -> Recording:
+        """Record the pid namespace with that inode, which must be alive, and those inside it.
 
         It ends by itself after `seconds`. The events carry `session`, and times in nanoseconds since `epoch`
         (CLOCK_MONOTONIC). Call it after `ready`. Raises `EngineError` when the recorder is gone.
         """
-        self._session = session
-        self._decoder = RecordDecoder(self._names, session=session, phase=Phase.START, epoch=epoch)
-        await self._tell(b"RECORD %d %d\n" % (inode, seconds))
-        await self._await(self._armed, ANSWER_SECONDS)
-
-    def expect(self, nonce: str) -> None:
-        """A heartbeat with this nonce was asked for: it must be among the events, else the record is not whole."""
-        self._expected.append(nonce)
-
-    async def batches(self) -> AsyncIterator[list[Event]]:
-        """The events in order, some at a time, until the recording ends or is closed; for one reader."""
-        with suppress(anyio.ClosedResourceError):
-            async for events in self._in:
-                yield events
-
-    async def count(self) -> Mapping[str, str]:
-        """The recorder's counters by name, as of now. Raises `EngineError` when the recorder is gone."""
-        self._counted = anyio.Event()
-        await self._tell(b"COUNT\n")
-        await self._await(self._counted, ANSWER_SECONDS)
-        return dict(self._counters)
-
-    async def stop(self) -> RecorderEndEvent:
-        """Have the recorder read its rings to their end and finish; returns what it says about itself.
-
-        Somebody must read `batches` meanwhile. Never raises for a recorder that is gone: the answer says so.
-        """
-        self._stopping = True
-        with suppress(EngineError):
-            await self._tell(b"STOP\n")
-        with anyio.move_on_after(ANSWER_SECONDS):
-            await self.ended.wait()
-        return self.outcome()
-
-    def outcome(self) -> RecorderEndEvent:
-        """What is known about the recording; whole only after `stop`."""
-        lost = {name[8:]: int(value) for name, value in self._counters.items() if name.startswith("dropped_")}
-        matched = int(self._counters.get("matched", 0))
-        received = self._decoder.received
-        lost["damaged"] = self._decoder.damaged
-        lost["stream"] = max(0, matched - received - sum(lost.values()))
-        lost["missed"] = max(0, int(self._counters.get("missed", 0)))
-        lost["transfers"] = int(self._counters.get("transfers_missed", 0))
-        seen = set(self._decoder.marks)
-        entered = set(self._called("entered"))
-        return RecorderEndEvent(
-            phase=Phase.STOP,
-            session=self._session,
-            loaded=self._armed.is_set(),
-            early=not self._stopping or self._reason != "stopped",
-            reason=self._reason if self._reason is not None else str(self._error or "the recorder is gone"),
-            matched=matched,
-            received=received,
-            lost={name: number for name, number in lost.items() if number},
-            marks_seen=len(seen),
-            marks_missing=tuple(nonce for nonce in self._expected if nonce not in seen),
-            calls=tuple(sorted(entered)),
-            denied=tuple(name for name in self._called("returned") if name not in entered),
-            compat=tuple(sorted({*self._called("entered32"), *self._called("returned32")})),
+        self.records += 1
+        async with self._arming:  # one at a time: answers carry no name
+            self._asked = (session, epoch)
+            await self._tell(b"RECORD %d %d\n" % (inode, seconds))
+            with anyio.move_on_after(ANSWER_SECONDS), suppress(anyio.EndOfStream):
+                return self._recordings[await self._armed.receive()]
+        raise self._error or EngineError(
+            "the recorder does not answer", remedy="the machine may be overloaded; try again"
         )
 
     def close(self) -> None:
         """Hang up: the recorder ends, and what was not read of its events is thrown away."""
+        self._closed = True
         if self._streams is not None:
             self._streams.close()
-        self._in.close()
-        self._out.close()
+        for recording in self._recordings.values():
+            recording.close()
 
     async def run(self) -> None:
         """Make and start the container and listen to it until it ends; errors are kept for those who wait."""
@@ -154,52 +104,57 @@ class Recorder:
                 await self._listen(streams)
         except HarnessError as error:
             self._error = error if isinstance(error, EngineError) else EngineError(error.message, remedy=error.remedy)
-            if not self._armed.is_set():
-                self._in.close()  # it never worked: there is nothing to read
-        except anyio.get_cancelled_exc_class():
-            self._in.close()  # the launch is given up: nobody will read
-            raise
         finally:
             if self._streams is not None:
                 self._streams.close()
-            self._out.close()
-            if self._error is None and not self._stopping:
+            self._answers.close()
+            if self._error is None:
                 self._error = EngineError("the recorder ended before it was told to")
+            for recording in self._recordings.values():
+                if not recording.ended.is_set():
+                    recording.lose(self._error)
             self.ended.set()
 
     async def _listen(self, streams: ContainerStreams) -> None:
         reader = frames.FrameReader()
         with suppress(anyio.EndOfStream):
-            while self._reason is None:
+            while self.reason is None:
                 for kind, payload in reader.feed(await streams.stdout.receive()):
                     await self._frame(kind, payload)
-        await self._pass_on(self._decoder.finish())
 
     async def _frame(self, kind: int, payload: bytes) -> None:
         if kind == frames.RECORDS:
-            await self._pass_on(self._decoder.add(payload))
-        elif kind == frames.READ and len(payload) == 8:
-            upper = int.from_bytes(payload, "little")
-            while events := self._decoder.read_up_to(upper, BATCH_EVENTS):
-                await self._pass_on(events)
+            for recording in self._recordings.values():
+                if not recording.ended.is_set():
+                    await recording.take_records(payload)
+        elif kind == frames.READ and len(payload) == frames.REACHED.size:
+            space, sequence = frames.REACHED.unpack(payload)
+            if space in self._recordings:
+                await self._recordings[space].reach(sequence)
         elif kind == frames.READY:
             self._names = frames.CallNames(payload)
             self._ready.set()
         elif kind == frames.ARMED:
-            self._armed.set()
+            self._arm(frames.number(payload))
         elif kind == frames.COUNTERS:
-            self._counters = frames.parse_counters(payload)
-            self._counted.set()
+            counters = frames.parse_counters(payload)
+            found = self._recordings.get(frames.number(counters.get("space", "").encode()))
+            if found is not None:
+                found.take_counters(counters)
         elif kind == frames.END:
-            self._reason = payload.decode("ascii", "replace")
+            space, _, reason = payload.partition(b" ")
+            if space == b"-":
+                self.reason = reason.decode("ascii", "replace")
+            elif (found := self._recordings.get(frames.number(space))) is not None:
+                await found.end(reason.decode("ascii", "replace"))
         elif kind == frames.FAILED:
             raise RecorderUnavailable(_reason(payload), remedy="`harness doctor` says what can be used instead")
 
-    async def _pass_on(self, events: list[Event]) -> None:
-        if events:
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody reads any more
-                await self._out.send(events)
-        await anyio.lowlevel.checkpoint()
+    def _arm(self, space: int) -> None:
+        session, epoch = self._asked
+        self._recordings[space] = Recording(self._tell, self._names, space, session, epoch)
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError):  # nobody waits any more
+            self._answers.send_nowait(space)
 
     async def _tell(self, line: bytes) -> None:
         try:
@@ -223,9 +178,6 @@ class Recorder:
             raise self._error or EngineError(
                 "the recorder did not answer in time", remedy="the machine may be overloaded; try again"
             )
-
-    def _called(self, bitmap: str) -> tuple[str, ...]:
-        return self._names.set_in(self._counters.get(bitmap, ""), compat=bitmap.endswith("32"))
 
 
 def _reason(payload: bytes) -> str:

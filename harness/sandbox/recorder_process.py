@@ -8,7 +8,7 @@ from harness.model.recording import ImageFact
 from harness.sandbox.engine import Engine
 from harness.sandbox.gated import Gated
 from harness.sandbox.process import DockerProcess
-from harness.sandbox.recorder import Recorder
+from harness.sandbox.recording import Recording
 from harness.sandbox.warden import Warden
 
 #: How much longer than its target a recorder may last.
@@ -16,7 +16,7 @@ RECORDER_GRACE_SECONDS = 30.0
 
 
 class RecordedProcess(DockerProcess):
-    """Implements `harness.sandbox.base.SandboxedProcess`; `recording` is None for a launch without a recorder."""
+    """Implements `harness.sandbox.base.SandboxedProcess`; `recording` is None for a launch without a record."""
 
     def __init__(
         self,
@@ -24,22 +24,22 @@ class RecordedProcess(DockerProcess):
         gated: Gated,
         warden: Warden,
         image: ImageFact,
-        recorder: Recorder | None,
+        recording: Recording | None,
         **options: Any,
     ) -> None:
         super().__init__(engine, gated, warden, image, **options)
-        self._recorder = recorder
+        self._recording = recording
 
     @property
-    def recording(self) -> Recorder | None:
-        return self._recorder
+    def recording(self) -> Recording | None:
+        return self._recording
 
     async def mark(self, phase: str, nonce: str) -> None:
-        if self._recorder is not None and not self._warden.deadline_passed:
-            self._recorder.expect(nonce)
+        if self._recording is not None and not self._warden.deadline_passed:
+            self._recording.expect(nonce)
         await super().mark(phase, nonce)
 
     def close(self) -> None:
         super().close()
-        if self._recorder is not None:
-            self._recorder.close()
+        if self._recording is not None:
+            self._recording.close()

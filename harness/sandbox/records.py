@@ -41,10 +41,12 @@ from harness.sandbox.records_parts import (
     shown_address,
 )
 
-RECORD = struct.Struct("<HBBIQQIIIiq16s")
+RECORD = struct.Struct("<HBBIQQIIIiq16sII")
 PART = struct.Struct("<BBH")
 TRANSFER = struct.Struct("<QQIIIIQQQ")
 ORDER = struct.Struct("<HBBIQ")
+SPACE = struct.Struct("<I")
+SPACE_AT = RECORD.size - 8
 
 CALL, EXEC, FORK, EXIT, MARK, TRANSFERRED, PENDING = range(1, 8)
 
@@ -67,12 +69,14 @@ class RecordDecoder:
     """Turns batches of records into events, in the order of their numbers.
 
     `session` and `phase` are those of the events until the first heartbeat; `epoch` is the run's start in nanoseconds
-    of CLOCK_MONOTONIC. `received` counts records, `damaged` such that make no sense, `late` such that came after
-    their order was given out. `marks` are the nonces of the heartbeats of gate and warden.
+    of CLOCK_MONOTONIC. Of a batch only the records of its `space` (one recorded pid namespace) are taken. `received`
+    counts records, `damaged` such that make no sense, `late` such that came after their order was given out. `marks`
+    are the nonces of the heartbeats of gate and warden.
     """
 
-    def __init__(self, names: CallNames, *, session: str, phase: str, epoch: int) -> None:
+    def __init__(self, names: CallNames, *, session: str, phase: str, epoch: int, space: int = 0) -> None:
         self._names = names
+        self._space = space
         self._session = session
         self._phase = phase
         self._epoch = epoch
@@ -101,6 +105,8 @@ class RecordDecoder:
                 break
             record = batch[at : at + size]
             at += size
+            if SPACE.unpack_from(record, SPACE_AT)[0] != self._space:
+                continue
             if sequence == UNNUMBERED:
                 sequence = self._highest  # told afterwards: in its place among what has come
             else:
@@ -154,7 +160,7 @@ class RecordDecoder:
             told.append(event)
 
     def _event(self, record: bytes) -> Event | None:
-        _, kind, flags, uid, sequence, time, pid, tid, parent, number, result, comm = RECORD.unpack_from(record)
+        _, kind, flags, uid, sequence, time, pid, tid, parent, number, result, comm, _, _ = RECORD.unpack_from(record)
         parts: dict[int, tuple[int, bytes]] = {}
         addresses: list[bytes] = []
         at, end = RECORD.size, len(record)
@@ -268,6 +274,8 @@ class RecordDecoder:
         # A filter that kills leaves the call's number where the result would be.
         if kind == CALL and not flags & FLAG_ENTERED and not (compat and denied):
             common["result"] = result
+        elif flags & FLAG_ENTERED and result > 0:
+            common["flags"] = (f"{result} s",)  # so long it sleeps or waits, if nothing comes in between
         if denied:
             common["denied"] = True
         if flags & FLAG_DECOY:

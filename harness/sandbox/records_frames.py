@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from harness.model.errors import HarnessError
 
 FRAME = struct.Struct("<BxxxI")
+#: Of a `READ` frame: a space, and the sequence number up to which all of it has come.
+REACHED = struct.Struct("<IxxxxQ")
 #: The loader's largest frame is a batch of 256 KiB.
 FRAME_BYTES = 1 << 20
 
@@ -76,3 +78,8 @@ def parse_counters(payload: bytes) -> dict[str, str]:
     """The recorder's counters by name."""
     lines = (line.partition(" ") for line in payload.decode("ascii", "replace").splitlines())
     return {name: value for name, _, value in lines if name}
+
+
+def number(text: bytes) -> int:
+    """The number of a space; -1 for what is none."""
+    return int(text) if text.isdigit() and len(text) < 10 else -1

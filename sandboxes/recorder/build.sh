@@ -25,4 +25,4 @@ for each in x86 arm64; do
     clang -g -O2 $warn -target bpf -mcpu=v3 -D__TARGET_ARCH_$each -c recorder.bpf.c -o $each.bpf.o
 done
 mv $target.bpf.o recorder.bpf.o
-clang -O2 $warn -static -s -o "$1" recorder.c -lbpf -lelf -lz
+clang -O2 $warn -static -s -o "$1" recorder.c calls.c out.c rings.c totals.c -lbpf -lelf -lz

@@ -1,8 +1,8 @@
 /* What the kernel part, the loader and harness/sandbox/records*.py agree on. Everything is little-endian.
  *
  * A record is a `struct record`, then parts (`struct part` and `length` bytes each, no padding) up to `size`.
- * `sequence` counts over all rings from 0, drops included: a gap is a lost record. `time` is CLOCK_MONOTONIC in
- * nanoseconds. pid, tid and parent are numbers in the target's own pid namespace, also for nested ones; parent is 0
+ * `space` says which of the recorded pid namespaces it is of, and `sequence` counts its records over all rings from 0,
+ * drops included: a gap is a lost record. `time` is CLOCK_MONOTONIC in nanoseconds. pid, tid and parent are numbers in the target's own pid namespace, also for nested ones; parent is 0
  * where it lives outside.
  */
 #ifndef RECORD_H
@@ -47,8 +47,10 @@ struct record {
     u32 tid;
     u32 parent;
     s32 number;
-    s64 result;
+    s64 result; /* with FLAG_ENTERED: whole seconds that it is about to sleep or wait, if any */
     char comm[16];
+    u32 space;
+    u32 spare;
 };
 
 enum part_tag {
@@ -121,7 +123,9 @@ enum call_kind {
     KIND_CLONE,    /* failed ones, and such that make namespaces */
     KIND_CLONE3,
     KIND_DIRECTORY, /* chdir */
-    KIND_SLEEP,    /* told at the beginning, from a second on; `address`: where the time is */
+    KIND_SLEEP,    /* told at the beginning, from a second on; `address`: a timespec or timeval */
+    KIND_SLEEP_CLOCK, /* same, clock_nanosleep */
+    KIND_WAIT,     /* same; `address`: milliseconds */
     KIND_END,      /* exit_group: told at the beginning */
     KIND_EXEC,     /* failed ones; the others have a record of their own */
     KIND_CLOSE,
@@ -134,6 +138,7 @@ enum call_flag {
     CALL_TRACKED = 2, /* filters look at its arguments: remember whether it was entered */
     CALL_BLOCKING = 4, /* may never return: kept in `pending` while it runs */
     CALL_COMPARED = 16, /* its paths are read at the beginning as well, and compared */
+    CALL_WAITS = 32,  /* for descriptors as well: told from WAIT_SECONDS on, and WAITS_MAX times at most */
     CALL_SENDS = 8,   /* a result over zero is bytes written to the first argument */
 };
 
@@ -163,7 +168,7 @@ struct transfer {
     u64 read;
     u64 written;
     u64 time;
-    u32 orphaned; /* its process has ended: the loader takes it */
+    u32 space;
     u32 spare;
 };
 
@@ -176,6 +181,8 @@ struct pending {
     u32 tid;
     s32 number;
     u32 claimed;
+    u32 space;
+    u32 spare;
     u64 arguments[4];
     u8 claim[CLAIM_BYTES];
 };
@@ -183,26 +190,40 @@ struct pending {
 #define DECOYS 4096
 #define STRIPES 16
 
-/* Shared memory of kernel part and loader: neither needs a system call to read or set it. */
-struct shared {
-    u32 inode;     /* of the target's pid namespace; 0: nothing is recorded */
+#define WAIT_SECONDS 30
+#define WAITS_MAX 1024
+
+/* What is kept of one recorded pid namespace. A space is used once: what was in use a moment ago is never cleared. */
+#define SPACES 16
+struct space {
+    u32 inode;     /* of the pid namespace; 0: nothing is recorded */
     u32 level;     /* its depth, found at the first match */
     u64 pointer;   /* its address and its init's start, found at the first match: numbers are reused, these together */
     u64 started;   /* are not */
     u32 gate;      /* 1 once the gate has made its mark */
-    u32 spare;
+    u32 waits;
     u64 sequence;
     u64 sent[RINGS];
     u64 dropped[RINGS];
     u64 transfers_missed;
     u64 pending_missed;
     u64 storage_missed;
-    u64 orphans;
     u64 entered[16];  /* bitmaps over call numbers: begun in the kernel */
     u64 returned[16]; /* left the kernel: where `entered` lacks it, always denied */
     u64 compat[16];   /* same for 32-bit calls */
     u64 compat_returned[16];
-    u64 matched[STRIPES][8]; /* system calls of the target, striped: [n][0] counts */
+};
+
+#define ENDED 256
+
+/* Shared memory of kernel part and loader: neither needs a system call to read or set it. */
+struct shared {
+    u32 used; /* how many spaces were ever in use */
+    u32 spare;
+    struct space spaces[SPACES];
+    u64 ends; /* processes that ended; `ended` has the last ones, by the machine's number */
+    u32 ended[ENDED];
+    u64 matched[STRIPES][8]; /* system calls of targets, striped: [n][0] counts */
     struct call calls[CALLS];
     u64 decoys[DECOYS];
     struct transfer transfers[TRANSFERS];
@@ -212,11 +233,11 @@ struct shared {
 /* The stream on stdout: frames, `struct frame` and `size` bytes. */
 enum frame_kind {
     FRAME_READY = 'R',    /* text: "arch <name>\n", then "<number> <name>\n" per call, then "32 <number> <name>\n" */
-    FRAME_ARMED = 'A',    /* text: the inode that is recorded now */
+    FRAME_ARMED = 'A',    /* text: the number of the space that is recorded now */
     FRAME_RECORDS = 'E',  /* records, each whole */
-    FRAME_READ = 'W',     /* u64: no record with a lower sequence will come */
-    FRAME_COUNTERS = 'C', /* text: "<name> <value>\n" each */
-    FRAME_END = 'Z',      /* text: why it ended; nothing comes after it */
+    FRAME_READ = 'W',     /* struct reached */
+    FRAME_COUNTERS = 'C', /* text: "<name> <value>\n" each, the space's number first */
+    FRAME_END = 'Z',      /* text: "<space> " and why its record ended; nothing of that space comes after it */
     FRAME_FAILED = 'F',   /* text: why it could not begin */
 };
 
@@ -224,6 +245,12 @@ struct frame {
     u8 kind;
     u8 spare[3];
     u32 size;
+};
+
+struct reached {
+    u32 space;
+    u32 spare;
+    u64 sequence; /* no record of that space with a lower one will come */
 };
 
 #endif

@@ -28,8 +28,9 @@ from harness.sandbox.gate import seed_bytes
 from harness.sandbox.gated import Gated, gated
 from harness.sandbox.hardening import gated_config, recorder_config, warden_config
 from harness.sandbox.images import ensure_image
-from harness.sandbox.native import _compile
+from harness.sandbox.native import compile_sources
 from harness.sandbox.recorder import RING_KIB, Recorder, start_recorder
+from harness.sandbox.recording import Recording
 from harness.sandbox.seccomp import profile_json
 from harness.sandbox.warden import Warden, create_warden
 
@@ -46,7 +47,7 @@ async def image(engine: Engine, name: str) -> str:
 async def compiled_target(engine: Engine) -> bytes:
     """The static program of recorder_target.c."""
     name = f"target{secrets.token_hex(4)}"
-    return await _compile(engine, await image(engine, "builder"), name, {f"{name}.c": SOURCE.read_bytes()})
+    return await compile_sources(engine, await image(engine, "builder"), name, {f"{name}.c": SOURCE.read_bytes()})
 
 
 @dataclass
@@ -56,6 +57,7 @@ class Stage:
     container: Gated
     warden: Warden
     recorder: Recorder
+    recording: Recording
     events: list[Event] = field(default_factory=list)
     end: RecorderEndEvent | None = None
     collected: anyio.Event = field(default_factory=anyio.Event)
@@ -71,21 +73,21 @@ class Stage:
                 return said
 
     async def mark(self, phase: str, nonce: str) -> None:
-        self.recorder.expect(nonce)
+        self.recording.expect(nonce)
         await self.warden.mark(phase, nonce)
 
     async def finish(self) -> RecorderEndEvent:
         """Kill what is left of the target, then end the recording."""
         await self.warden.kill()
         await self.mark("stop", "n-end")
-        self.end = await self.recorder.stop()
+        self.end = await self.recording.stop()
         with anyio.fail_after(SECONDS):
             await self.collected.wait()
         return self.end
 
     async def collect(self) -> None:
         """Take the events as they come, to the last."""
-        async for events in self.recorder.batches():
+        async for events in self.recording.batches():
             self.events += events
         self.collected.set()
 
@@ -167,12 +169,12 @@ async def staged(
         try:
             async with gated(engine, tasks, collected, warden, f"test-{run}-target", config, 1 << 16) as container:
                 await recorder.ready()
-                await recorder.record(await warden.ready(), seconds=130)
+                recording = await recorder.record(await warden.ready(), seconds=130)
                 await container.seed(seed_bytes(files))
-                stage = Stage(container, warden, recorder)
+                stage = Stage(container, warden, recorder, recording)
                 if read:
                     tasks.start_soon(stage.collect)
-                recorder.expect("n-gate")
+                recording.expect("n-gate")
                 await stage.mark("start", "n-start")
                 await container.open_gate("n-gate")
                 yield stage

@@ -233,7 +233,7 @@ def test_a_call_that_never_returns_is_told() -> None:
             async with staged(engine, ("/tmp/target", "stuck"), target=target) as stage:
                 assert await stage.container.streams.stdout.receive() == b"stuck\n"
                 await anyio.sleep(0.2)
-                end = await stage.recorder.stop()
+                end = await stage.recording.stop()
                 await stage.collected.wait()
                 (stuck,) = [event for event in stage.calls if event.path == "/tmp/nobody-writes" and event.record < 0]
                 assert (stuck.call, stuck.result, stuck.claimed) == ("open", None, True)

@@ -28,7 +28,9 @@ def record(
     body = b"".join(parts)
     size = records.RECORD.size + len(body)
     time = 1_000 + min(sequence, 1 << 40)
-    return records.RECORD.pack(size, kind, flags, 65532, sequence, time, pid, pid, 1, number, result, b"comm") + body
+    return (
+        records.RECORD.pack(size, kind, flags, 65532, sequence, time, pid, pid, 1, number, result, b"comm", 0, 0) + body
+    )
 
 
 def mark(sequence: int, path: bytes, *, by: Origin) -> bytes:
