@@ -160,6 +160,10 @@ class Sandbox(Protocol):
         """Begin to start a recorder ahead of the next launch that asks for a record, without waiting for it."""
         ...
 
+    async def use_strace(self) -> str | None:
+        """Record with strace from now on; why that can't be, or None. Launches and installs that record use it."""
+        ...
+
     async def recorder_problem(self) -> str | None:
         """Why no recorder can be made, or None; waits for one to start unless it is known to work here."""
         ...

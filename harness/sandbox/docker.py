@@ -28,6 +28,7 @@ from harness.sandbox.hardening import (
     LABEL_OWNER,
     LABEL_ROLE,
     LABEL_RUN,
+    USER_ID,
     VolumeMount,
     gated_config,
     recorder_config,
@@ -35,11 +36,16 @@ from harness.sandbox.hardening import (
 )
 from harness.sandbox.installer import Workshop, install, install_limits, use_volume
 from harness.sandbox.lease import Lease, StateDirectory, hold_lease
+from harness.sandbox.process import DockerProcess
 from harness.sandbox.reaper import reap
 from harness.sandbox.recorder import RECORDER_IMAGE, RING_KIB, Recorder, RecorderUnavailable, start_recorder
 from harness.sandbox.recorder_memory import RecorderMemory
 from harness.sandbox.recorder_process import RECORDER_GRACE_SECONDS, RecordedProcess
 from harness.sandbox.seccomp import profile_json
+from harness.sandbox.strace import TRACER_IMAGE
+from harness.sandbox.strace_filter import watched_profile
+from harness.sandbox.strace_launch import start_tracer, strace_problem
+from harness.sandbox.strace_process import TracedProcess
 from harness.sandbox.volumes import HeldVolumes
 from harness.sandbox.warden import create_warden, whole_seconds
 
@@ -71,6 +77,7 @@ class DockerSandbox:
         self._tasks, self._collected = tasks, collected
         self._shared: Recorder | None = None
         self._recorders: list[Recorder] = []
+        self._strace = False
 
     async def engine_facts(self) -> Mapping[str, str]:
         return self._facts
@@ -96,6 +103,7 @@ class DockerSandbox:
     async def _launch(self, spec: LaunchSpec) -> AsyncIterator[SandboxedProcess]:
         shop, engine = self._shop, self._shop.engine
         foreign, warden_image = spec.foreign, await self._image(WARDEN_IMAGE)
+        traced = spec.record and self._strace
         if foreign is not None:
             image = ImageFact(name=foreign.reference, id=foreign.id)
         else:
@@ -126,7 +134,7 @@ class DockerSandbox:
                 mounts=() if spec.volume is None else (VolumeMount(volume=spec.volume, path=place, read_only=True),),
                 warden=warden.name,
                 labels=shop.labels("target"),
-                seccomp=shop.seccomp,
+                seccomp=watched_profile(shop.seccomp) if traced else shop.seccomp,
                 runtime=spec.runtime,
             )
             if foreign is not None:
@@ -185,6 +193,12 @@ class DockerSandbox:
             name = self._shop.name("recorder")
             self._shared = start_recorder(self._shop.engine, self._tasks, self._collected, name, config)
             self._recorders.append(self._shared)
+
+    async def use_strace(self) -> str | None:
+        warden, tracer = await self._image(WARDEN_IMAGE), await self._image(TRACER_IMAGE)
+        problem = await strace_problem(self._shop, warden.id, tracer.id)
+        self._strace = problem is None
+        return problem
 
     async def recorder_problem(self) -> str | None:
         await self.prepare_recorder()

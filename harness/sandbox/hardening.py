@@ -24,6 +24,8 @@ WARDEN_PIDS = 16
 #: The rings beside the one whose size is chosen, the loader's buffer, and what the kernel needs to check the program.
 RECORDER_MEMORY_BYTES = 64 << 20
 RECORDER_PIDS = 16
+TRACER_MEMORY_BYTES = 128 << 20
+TRACER_PIDS = 16
 
 LABEL_RUN = "harness.run"
 LABEL_LEASE = "harness.lease"
@@ -136,6 +138,30 @@ def recorder_config(
         **_process(image, "0:0", labels),
         "Hostname": HOSTNAME,
         "Cmd": [str(deadline_seconds), str(ring_kib)],
+        "HostConfig": host,
+    }
+
+
+def tracer_config(
+    *, image: str, script: str, warden: str, labels: Mapping[str, str], seccomp: str, runtime: str | None = None
+) -> dict[str, Any]:
+    """The create request of a tracer: root with two capabilities, in the warden's pid namespace. `script` is a shell's.
+
+    SYS_PTRACE is for watching another user's processes; DAC_READ_SEARCH for the kernel's names of their open files
+    in /proc (what else it opens, open_by_handle_at, `seccomp` denies). The target's own container is no different for
+    it; as another user without capabilities a target can neither end, nor stop, nor read a tracer.
+    """
+    host = _host_config(memory=TRACER_MEMORY_BYTES, pids=TRACER_PIDS, cpus=1.0, open_files=256, seccomp=seccomp)
+    host["CapAdd"] = ["SYS_PTRACE", "DAC_READ_SEARCH"]
+    host["PidMode"] = f"container:{warden}"
+    host["Init"] = False
+    if runtime is not None:
+        host["Runtime"] = runtime
+    return {
+        **_process(image, "0:0", labels),
+        "Hostname": HOSTNAME,
+        "WorkingDir": "/",
+        "Entrypoint": ["/bin/sh", "-c", script],
         "HostConfig": host,
     }
 

@@ -101,13 +101,17 @@ class DockerProcess:
                 return await self.wait()
             await self._sample()
             async with background() as tasks:
-                tasks.start_soon(self._warden.kill)
+                tasks.start_soon(self._end_all)
                 with anyio.move_on_after(WARDEN_SECONDS):
                     return await self.wait()
             await kill_container(self._engine, self.container)
             with anyio.move_on_after(KILL_SECONDS):
                 return await self.wait()
             raise EngineError("the target could not be ended", remedy="look at the Docker engine's log")
+
+    async def _end_all(self) -> None:
+        """Kill everything that runs in the target's pid namespace."""
+        await self._warden.kill()
 
     def watch(self, tasks: anyio.abc.TaskGroup) -> None:
         """Start what runs beside the process; none of it raises."""
