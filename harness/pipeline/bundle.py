@@ -8,7 +8,7 @@ which is why they are made from async code directly; sealing, which hashes every
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -51,6 +51,7 @@ class BundleWriter:
         self.dropped_kernel_events = 0
         self._surfaces: list[Surface] = []
         self._phases: list[str] = []
+        self._listeners: list[Callable[[Event], None]] = []
         folder.mkdir(parents=True)
         (folder / "blobs").mkdir()
         self._messages: IO[bytes] = (folder / "messages.jsonl").open("wb")
@@ -71,6 +72,14 @@ class BundleWriter:
         self._secrets = (*self._secrets, *secrets)
         self._redactor = Redactor(self._secrets)
 
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Have `listener` called with every event from now on, as it is numbered and stored."""
+        self._listeners.append(listener)
+
+    def _tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
+
     @property
     def elapsed_ms(self) -> int:
         """Milliseconds since the run began."""
@@ -80,13 +89,15 @@ class BundleWriter:
         """Number, stamp and store one event; returns its number."""
         self._seq += 1
         stamp = {"seq": self._seq, "t": self._entropy.monotonic_ns() - self._started}
+        event = event.model_copy(update=stamp)
         if isinstance(event, FrameEvent):
-            self._frame(event.model_copy(update=stamp))
+            self._frame(event)
         else:
-            self._write(self._events, event.model_copy(update=stamp))
+            self._write(self._events, event)
             if event.kind != "note":
                 self._events.flush(zstandard.FLUSH_BLOCK)
                 self._events_file.flush()
+        self._tell(event)
         return stamp["seq"]
 
     @property
@@ -106,7 +117,9 @@ class BundleWriter:
                 self.dropped_kernel_events += 1
                 continue
             self._seq += 1
-            self._write(self._events, event.model_copy(update={"seq": self._seq}))
+            event = event.model_copy(update={"seq": self._seq})
+            self._write(self._events, event)
+            self._tell(event)
 
     def _frame(self, event: FrameEvent) -> None:
         keep = self._limits.frame_keep_bytes if not self._shortening else SHORT_FRAME_BYTES
