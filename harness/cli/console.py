@@ -70,6 +70,10 @@ class ProgressLine:
         elif not self._quiet:
             self._console.print(workflow_safe(f"  {one_line(text)}"))
 
+    def warn(self, text: str) -> None:
+        """Something that has to be known: a line that stays, also where nothing else is shown."""
+        self._console.print(workflow_safe(f"warning: {one_line(text, 1000)}"))
+
     def _finish_phase(self) -> None:
         if self._phase and self._moving:
             seconds = time.monotonic() - self._since

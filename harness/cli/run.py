@@ -123,7 +123,7 @@ Examples:
     type=click.Choice([str(choice) for choice in RecorderChoice]),
     default="none",
     show_default=True,
-    help="What records system calls: eBPF where it works (auto), eBPF or an error, or nothing.",
+    help="What records system calls: the best that works here (auto: eBPF, else strace), one of them, or nothing.",
 )
 @click.option("--stock-client/--no-stock-client", default=True, help="Also try the server with the mcp SDK's client.")
 @click.option(

@@ -28,10 +28,11 @@ class Transport(StrEnum):
 
 
 class RecorderChoice(StrEnum):
-    """What records system calls: the best there is, eBPF or nothing at all, or nothing by choice."""
+    """What records system calls: the best that works, one of them or no run at all, or nothing by choice."""
 
     AUTO = "auto"
     EBPF = "ebpf"
+    STRACE = "strace"
     NONE = "none"
 
 

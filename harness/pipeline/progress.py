@@ -6,11 +6,13 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told of phases and of steps inside them. Implementations must not block or fail."""
+    """Told of phases, of steps inside them, and of what must not be missed. Implementations must not block or fail."""
 
     def phase(self, name: str) -> None: ...
 
     def note(self, text: str) -> None: ...
+
+    def warn(self, text: str) -> None: ...
 
 
 class Silent:
@@ -20,4 +22,7 @@ class Silent:
         """Ignore."""
 
     def note(self, text: str) -> None:
+        """Ignore."""
+
+    def warn(self, text: str) -> None:
         """Ignore."""

@@ -7,17 +7,18 @@ into a gap. Errors of the engine, the registry and the operator are raised inste
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 
 import harness
 from harness.acquisition import acquire
-from harness.model.errors import EngineError, TargetError
+from harness.model.errors import HarnessError, TargetError
 from harness.model.options import RecorderChoice, RunOptions
-from harness.model.recording import Grade, Manifest, Phase
+from harness.model.recording import Manifest, Phase
 from harness.model.target import Acquired, TargetRef
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.driver import Driver
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.fallback import choose_recorder
 from harness.pipeline.launching import target_errors
 from harness.pipeline.places import packages_dir
 from harness.pipeline.preparation import check_texts, choose_entry, install
@@ -71,8 +72,9 @@ class Recorder:
         self._know(finished=True, timing=self._timing)
 
     async def _stages(self, ref: TargetRef, sandbox: Sandbox) -> None:
-        if self._options.recorder is not RecorderChoice.NONE:
-            await sandbox.prepare_recorder()  # it starts while the target is fetched
+        if self._options.recorder in (RecorderChoice.AUTO, RecorderChoice.EBPF):
+            with suppress(HarnessError):  # said when it is needed
+                await sandbox.prepare_recorder()  # it starts while the target is fetched
         with self._phase(Phase.FETCH):
             acquired = await acquire(ref, self._options, packages_dir(), self._progress.note, images=sandbox.image)
             self._bundle.hide(acquired.secrets)
@@ -112,18 +114,16 @@ class Recorder:
                 await driver.run(plan_of_run(self._options, supply.facts()), self._options.timeout)
 
     async def _can_record(self, sandbox: Sandbox) -> bool:
-        """Whether system calls are recorded. Raises EngineError where eBPF was demanded and can't be had."""
-        choice = self._options.recorder
-        if choice is RecorderChoice.NONE:
-            return False
-        problem = await sandbox.recorder_problem()
-        if problem is None:
-            self._know(recorder=RecorderChoice.EBPF, grade=Grade.TRUSTED)
-            return True
-        if choice is RecorderChoice.EBPF:
-            raise EngineError(f"system calls can't be recorded: {problem}", remedy="use --recorder none, and know less")
-        self._know(notes=(*self._manifest.notes, f"system calls were not recorded: {problem}"))
-        return False
+        """Find what records system calls, and say once what takes the place of something better.
+
+        Raises EngineError where one recorder was demanded and can't be had.
+        """
+        found = await choose_recorder(sandbox, self._options)
+        self._know(recorder=found.recorder, grade=found.grade)
+        if found.said:
+            self._know(notes=(*self._manifest.notes, found.said))
+            self._progress.warn(found.said)
+        return found.recorder != RecorderChoice.NONE
 
     def _renewed(self, acquired: Acquired, installed: InstalledTarget) -> None:
         """Another closure of the same release was installed: it is what the result is about."""

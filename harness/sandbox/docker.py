@@ -34,7 +34,8 @@ from harness.sandbox.hardening import (
     recorder_config,
     warden_config,
 )
-from harness.sandbox.installer import Workshop, install, install_limits, use_volume
+from harness.sandbox.install_witness import Recorders
+from harness.sandbox.installer import install, install_limits, use_volume
 from harness.sandbox.lease import Lease, StateDirectory, hold_lease
 from harness.sandbox.process import DockerProcess
 from harness.sandbox.reaper import reap
@@ -44,10 +45,12 @@ from harness.sandbox.recorder_process import RECORDER_GRACE_SECONDS, RecordedPro
 from harness.sandbox.seccomp import profile_json
 from harness.sandbox.strace import TRACER_IMAGE
 from harness.sandbox.strace_filter import watched_profile
+from harness.sandbox.strace_install import ByStrace
 from harness.sandbox.strace_launch import start_tracer, strace_problem
 from harness.sandbox.strace_process import TracedProcess
 from harness.sandbox.volumes import HeldVolumes
 from harness.sandbox.warden import create_warden, whole_seconds
+from harness.sandbox.workshop import Workshop
 
 #: Finds the image of a folder name, or makes it.
 ImageResolver: TypeAlias = Callable[[str], Awaitable[ImageFact]]
@@ -91,7 +94,9 @@ class DockerSandbox:
     ) -> InstalledTarget | InstallFailed:
         image, warden_image = await self._image(plan.image), await self._image(WARDEN_IMAGE)
         widened = install_limits(limits, self._cpus)
-        recorders = self._recorder if record else None
+        recorders: Recorders | ByStrace | None = self._recorder if record else None
+        if record and self._strace:
+            recorders = ByStrace((await self._image(TRACER_IMAGE)).id)
         return await install(
             self._shop, plan, image, warden_image, timeout=timeout, limits=widened, recorders=recorders
         )

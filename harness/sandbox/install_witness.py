@@ -10,9 +10,13 @@ import anyio
 import anyio.abc
 
 from harness.model.recording import Phase
+from harness.sandbox.containers import Doomed
 from harness.sandbox.install_record import InstallKeeper, InstallRecord
 from harness.sandbox.recorder import Recorder
 from harness.sandbox.recording import Recording
+from harness.sandbox.strace_install import ByStrace, TracedInstall
+from harness.sandbox.warden import Warden
+from harness.sandbox.workshop import Workshop
 
 #: Gives a recorder that is ready, or raises `EngineError`.
 Recorders = Callable[[], Awaitable[Recorder]]
@@ -43,6 +47,17 @@ class InstallWitness:
             self._gated = True
             self.expect(nonce)
 
+    def profile(self, seccomp: str) -> str:
+        """The seccomp profile of the steps."""
+        return seccomp
+
+    @asynccontextmanager
+    async def attending(
+        self, shop: Workshop, tasks: anyio.abc.TaskGroup, collected: Doomed, warden: Warden
+    ) -> AsyncIterator[None]:
+        """Watch one step: nothing to do, the whole namespace is recorded."""
+        yield
+
     async def watch(self) -> None:
         """Take the events until the recording ends. Run as a task."""
         if self._recording is not None:
@@ -62,9 +77,12 @@ class InstallWitness:
 
 @asynccontextmanager
 async def recorded(
-    recorders: Recorders | None, tasks: anyio.abc.TaskGroup, inode: int, seconds: int
-) -> AsyncIterator[InstallWitness]:
+    recorders: Recorders | ByStrace | None, tasks: anyio.abc.TaskGroup, inode: int, seconds: int
+) -> AsyncIterator[InstallWitness | TracedInstall]:
     """A witness of what happens in the pid namespace `inode`, for at most `seconds`; it reads in one of `tasks`."""
+    if isinstance(recorders, ByStrace):
+        yield TracedInstall(recorders.image)
+        return
     recording = None
     if recorders is not None:
         recorder = await recorders()

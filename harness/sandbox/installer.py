@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -20,7 +18,7 @@ from harness.model.target import InstallPlan
 from harness.sandbox.archive import input_archive
 from harness.sandbox.base import APP, InstalledTarget, InstallFailed, StepReport
 from harness.sandbox.containers import background, doomed
-from harness.sandbox.engine import Engine, EngineConflict
+from harness.sandbox.engine import EngineConflict
 from harness.sandbox.gated import Preparation, gated
 from harness.sandbox.hardening import (
     INPUT,
@@ -33,11 +31,11 @@ from harness.sandbox.hardening import (
 )
 from harness.sandbox.install_record import InstallRecord
 from harness.sandbox.install_witness import InstallWitness, Recorders, recorded
-from harness.sandbox.lease import StateDirectory, try_lock
+from harness.sandbox.lease import try_lock
 from harness.sandbox.reaper import reap
+from harness.sandbox.strace_install import ByStrace, TracedInstall
 from harness.sandbox.streams import ContainerStreams
 from harness.sandbox.volumes import (
-    HeldVolumes,
     Seal,
     create_volume,
     evict,
@@ -49,6 +47,7 @@ from harness.sandbox.volumes import (
     write_seal,
 )
 from harness.sandbox.warden import Warden, create_warden, whole_seconds
+from harness.sandbox.workshop import Workshop as Workshop
 
 #: How much of a step's output is kept, from its end.
 OUTPUT_BYTES = 16 << 10
@@ -65,19 +64,6 @@ INSTALL_MEMORY_BYTES = 2 << 30
 INSTALL_TMPFS_BYTES = 1 << 30
 INSTALL_PIDS = 512
 INSTALL_CPUS = 2.0
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """What installer and launcher share: engine, state, names and labels for what is made, profile and nonces."""
-
-    engine: Engine
-    state: StateDirectory
-    volumes: HeldVolumes
-    name: Callable[[str], str]
-    labels: Callable[[str], dict[str, str]]
-    nonce: Callable[[], str]
-    seccomp: str
 
 
 def install_limits(limits: Limits, cpus: float) -> Limits:
@@ -100,7 +86,7 @@ async def install(
     *,
     timeout: float,
     limits: Limits,
-    recorders: Recorders | None = None,
+    recorders: Recorders | ByStrace | None = None,
 ) -> InstalledTarget | InstallFailed:
     """Return the sealed volume for `plan`, made now if there is none; a shared lock on it is then held in `shop`.
 
@@ -178,7 +164,7 @@ async def _make(
     volume: str,
     timeout: float,
     limits: Limits,
-    recorders: Recorders | None,
+    recorders: Recorders | ByStrace | None,
 ) -> InstalledTarget | InstallFailed:
     began = time.monotonic()
     inputs = shop.name(ROLE_INPUT)
@@ -225,7 +211,7 @@ async def _run_steps(
     timeout: float,
     limits: Limits,
     steps: list[StepReport],
-    recorders: Recorders | None,
+    recorders: Recorders | ByStrace | None,
 ) -> tuple[bool, InstallRecord | None]:
     """Run steps until one fails, appending to `steps`; False when the time was over before the last one ended."""
     engine = shop.engine
@@ -266,7 +252,7 @@ async def _run_steps(
                     mounts=mounts,
                     warden=warden.name,
                     labels=shop.labels(role),
-                    seccomp=shop.seccomp,
+                    seccomp=witness.profile(shop.seccomp),
                 )
                 report = await _run_step(shop, warden, witness, shop.name(role), argv, config, prepare, steps)
                 prepare = None
@@ -282,7 +268,7 @@ async def _run_steps(
 async def _run_step(
     shop: Workshop,
     warden: Warden,
-    witness: InstallWitness,
+    witness: InstallWitness | TracedInstall,
     name: str,
     argv: tuple[str, ...],
     config: dict[str, object],
@@ -298,6 +284,7 @@ async def _run_step(
             doomed(shop.engine) as collected,
             background() as tasks,
             gated(shop.engine, tasks, collected, warden, name, config, STDERR_BYTES, prepare=prepare) as container,
+            witness.attending(shop, tasks, collected, warden),
         ):
             begun = True
             nonce = shop.nonce()

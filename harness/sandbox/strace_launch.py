@@ -10,11 +10,11 @@ from harness.model.errors import EngineError
 from harness.model.recording import Phase
 from harness.sandbox.containers import Doomed, background, doomed
 from harness.sandbox.hardening import USER_ID, tracer_config, warden_config
-from harness.sandbox.installer import Workshop
 from harness.sandbox.seccomp import profile_json
 from harness.sandbox.strace import READY_SECONDS, Tracer, tracer_script
 from harness.sandbox.strace_filter import tracer_profile
 from harness.sandbox.warden import Warden, create_warden
+from harness.sandbox.workshop import Workshop
 
 _TRIAL_SECONDS = 60
 
