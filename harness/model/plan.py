@@ -87,7 +87,7 @@ class Observation(Record):
     on stdout that were no messages), `refusal` (the error that answered the handshake), `silent` (alive, and no
     answer came), `tools` (number declared), `failed_lists` (lists that ended with an error), how it ended.
     `variables`: what READ_SOURCE found. `outcome` of a CALL, `surface` of DISCOVER and LOOK, `world` of a session's
-    start.
+    start. `left`: seconds that are left of the run's time.
     """
 
     number: int
@@ -102,6 +102,7 @@ class Observation(Record):
     exit_code: int | None = None
     exit_signal: int | None = None
     variables: tuple[str, ...] = ()
+    left: float | None = None
     outcome: Outcome | None = None
     surface: Surface | None = None
     world: World | None = None

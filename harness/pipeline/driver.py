@@ -10,11 +10,13 @@ from contextlib import AsyncExitStack
 import anyio
 import anyio.abc
 
+from harness.model.call import Outcome
 from harness.model.options import RunOptions
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.recording import NoteEvent, ObstacleEvent, Phase
 from harness.model.surface import ItemKind, ListEnd, Surface
 from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.calls import Caller
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.progress import Progress
 from harness.pipeline.session import Session, open_session
@@ -22,6 +24,8 @@ from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
+from harness.protocol.discovery import discover
+from harness.protocol.handshake import Greeting, greet
 from harness.protocol.observe import look
 from harness.protocol.session import RawSession, raw_session
 from harness.protocol.stock_client import StockClient
@@ -40,6 +44,7 @@ SIGNS_EVERY_SECONDS = 0.5
 SIGNS_GRACE_SECONDS = 4.0
 
 MAIN = "main"
+OUT_OF_TIME = "the time of the run is over"
 
 
 class Driver:
@@ -67,6 +72,10 @@ class Driver:
         self._surface: Surface | None = None
         self._look: Surface | None = None
         self._stock: StockTry | None = None
+        self._caller = Caller(bundle, options)
+        self._started: Action | None = None
+        self._greeting = Greeting()
+        self._sessions = 0
 
     async def run(self, planner: Planner, seconds: float) -> None:
         """Follow the plan for at most `seconds`. Raises EngineError; the target's doings are recorded instead."""
@@ -82,6 +91,7 @@ class Driver:
                     observation = await self._in_background(action, background, deadline)
                     continue
                 observation = await self._execute(action, session, deadline, seconds)
+                observation = observation.model_copy(update={"left": max(0.0, deadline - anyio.current_time())})
             if self._stock is not None:
                 self._stock.no_more(self._surface)
             background.cancel_scope.deadline = anyio.current_time() + BACKGROUND_SECONDS
@@ -92,6 +102,12 @@ class Driver:
                 return await self._start(action, stack, deadline)
             case ActionKind.DISCOVER if self._session is not None:
                 return await self._discover(action, self._session, deadline, seconds)
+            case ActionKind.CALL if self._session is not None:
+                return await self._call(action, self._session, deadline, seconds)
+            case ActionKind.LOOK if self._session is not None:
+                return await self._look_again(action, self._session, deadline, seconds)
+            case ActionKind.RESTART:
+                return await self._restart(action, stack, deadline)
             case ActionKind.STOP:
                 return await self._stop(action, stack)
             case ActionKind.READ_SOURCE:
@@ -111,9 +127,14 @@ class Driver:
         if action.attempt > 1:
             self._progress.note(f"attempt {action.attempt}: {action.why}")
         self._patience = min(self._options.start_timeout, action.adjustment.patience or self._options.start_timeout)
-        self._session = await stack.enter_async_context(
+        self._started = action
+        await self._open(MAIN, action, spec, stack)
+        return Observation(number=action.number, usable=True)
+
+    async def _open(self, name: str, action: Action, spec: LaunchSpec, stack: AsyncExitStack) -> RawSession:
+        session = self._session = await stack.enter_async_context(
             open_session(
-                MAIN,
+                name,
                 self._sandbox,
                 spec,
                 self._bundle,
@@ -126,14 +147,64 @@ class Driver:
         )
         self._raw = await stack.enter_async_context(
             raw_session(
-                self._session.process.stdin,
-                self._session.process.stdout,
-                self._session.witness,
+                session.process.stdin,
+                session.process.stdout,
+                session.witness,
                 limits=self._options.limits,
-                name=MAIN,
+                name=name,
             )
         )
-        return Observation(number=action.number, usable=True)
+        return self._raw
+
+    async def _restart(self, action: Action, stack: AsyncExitStack, deadline: float) -> Observation:
+        """A clean life in place of the one at hand, greeted; started as the last START was."""
+        assert self._started is not None
+        self._session = self._raw = None
+        await stack.aclose()
+        if anyio.current_time() >= deadline:
+            return Observation(number=action.number, usable=False, detail=OUT_OF_TIME)
+        spec = await self._spec(self._started, deadline)
+        if spec is None:
+            return Observation(number=action.number, usable=False, detail="this can't be made")
+        self._sessions += 1
+        raw = await self._open(f"again-{self._sessions}", self._started, spec, stack)
+        with anyio.move_on_at(deadline):
+            self._greeting = await greet(
+                raw, start_timeout=self._options.start_timeout, call_timeout=self._options.call_timeout
+            )
+        usable = self._greeting.failure is None and self._greeting.era is not None and raw.closed is None
+        return Observation(number=action.number, usable=usable)
+
+    async def _call(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
+        assert action.call is not None and self._raw is not None
+        call = action.call
+        self._progress.phase(f"call {call.item}"[:60])
+        with anyio.move_on_at(deadline):
+            outcome = await self._caller.call(call, session, self._raw, self._greeting.era)
+            usable = outcome.state not in ("timeout", "closed", "unsent") and self._raw.closed is None
+            return Observation(number=action.number, usable=usable, outcome=outcome)
+        session.deadline("run", seconds)
+        outcome = Outcome(call=call.id, state="unsent")
+        return Observation(number=action.number, usable=False, outcome=outcome, detail=OUT_OF_TIME)
+
+    async def _look_again(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
+        """Read the lists again, on a session that was greeted."""
+        assert self._raw is not None
+        await session.enter(Phase.DISCOVER)
+        self._raw.phase = Phase.DISCOVER
+        with anyio.move_on_at(deadline):
+            seen = await discover(
+                self._raw,
+                self._greeting,
+                session.witness,
+                limits=self._options.limits,
+                call_timeout=self._options.call_timeout,
+                look=action.what,
+            )
+            self._bundle.surface(seen)
+            return Observation(number=action.number, usable=self._raw.closed is None, surface=seen)
+        session.deadline("run", seconds)
+        return Observation(number=action.number, usable=False, detail=OUT_OF_TIME)
 
     _patience: float = 0.0
 
@@ -147,6 +218,14 @@ class Driver:
     async def _discover(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
         seen = self._look = await self._observe(session, deadline, seconds)
         answered = seen is not None and seen.era is not None
+        if seen is not None and answered:
+            self._greeting = Greeting(
+                era=seen.era,
+                protocol_version=seen.protocol_version,
+                server_info=seen.server_info,
+                capabilities=seen.capabilities,
+                instructions=seen.instructions,
+            )
         if seen is not None and (answered or self._surface is None or self._surface.era is None):
             self._surface = seen
             self._bundle.surface(seen, again=True)
@@ -190,6 +269,8 @@ class Driver:
         return seen
 
     async def _stop(self, action: Action, stack: AsyncExitStack) -> Observation:
+        if self._caller.calls and self._session is not None:
+            await self._idle(self._session)
         self._progress.phase(Phase.STOP)
         session, self._session, self._raw = self._session, None, None
         await stack.aclose()
@@ -207,6 +288,12 @@ class Driver:
             exit_code=report.code if by_itself else None,
             exit_signal=report.signal if by_itself else None,
         )
+
+    async def _idle(self, session: Session) -> None:
+        """Watch for a while what it does when nobody asks for anything any more."""
+        await session.enter(Phase.IDLE)
+        with anyio.move_on_after(self._options.idle):
+            await session.process.wait()
 
     def _conclude(self, action: Action) -> None:
         for note in action.notes:

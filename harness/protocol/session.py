@@ -133,6 +133,11 @@ class RawSession:
         self._replies_in, self._replies_out = replies
 
     @property
+    def last_id(self) -> int:
+        """The id of the latest request; 0 before the first."""
+        return self._last_id
+
+    @property
     def closed(self) -> CloseReason | None:
         """Why nothing more will be received, or None while the session lives."""
         return self._close_reason

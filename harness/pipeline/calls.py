@@ -1,0 +1,110 @@
+"""Makes one call: announced, marked before and after, sent, and waited for until the records of it are in."""
+
+from __future__ import annotations
+
+import json
+
+import anyio
+
+from harness.model.base import JsonObject
+from harness.model.call import Call, CallEndEvent, CallEvent, Outcome
+from harness.model.options import RunOptions
+from harness.model.recording import Event, Phase
+from harness.model.surface import Era
+from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.session import Session
+from harness.probing.digest import Digest, call_phase
+from harness.probing.results import bounded, joined
+from harness.protocol.era import with_envelope
+from harness.protocol.outcomes import Answer, Closed, RpcError, TimedOut, Unreadable
+from harness.protocol.outcomes import Outcome as Reply
+from harness.protocol.session import RawSession
+
+#: How long the closing mark of a call may take to come out of the kernel's record.
+MARK_SECONDS = 3.0
+#: How long the gateway is waited for to tell what became of a connection.
+FLOW_SECONDS = 1.5
+#: How long a notification may take to write.
+NOTIFY_SECONDS = 2.0
+
+
+class Caller:
+    """Made for one run, before its first session: the digest must see each session from its start."""
+
+    def __init__(self, bundle: BundleWriter, options: RunOptions) -> None:
+        self._bundle = bundle
+        self._options = options
+        self._digest = Digest()
+        self._outcomes: dict[str, Outcome] = {}
+        self._heard = anyio.Event()
+        self.calls = 0
+        bundle.listen(self._hear)
+
+    async def call(self, call: Call, session: Session, raw: RawSession, era: Era | None) -> Outcome:
+        """Make the call. Never raises for what the target does; HarnessError when our side broke."""
+        phase = call_phase(call)
+        self.calls += 1
+        self._bundle.record(CallEvent(phase=phase, session=session.name, call=call))
+        await session.enter(phase)
+        raw.phase = phase
+        params: JsonObject = dict(call.params)
+        began = anyio.current_time()
+        reply = await raw.request(
+            call.method,
+            with_envelope(params) if era is Era.STATELESS else params,
+            timeout=self._options.call_timeout,
+        )
+        seconds = round(anyio.current_time() - began, 3)
+        if isinstance(reply, TimedOut) and not reply.blocked:
+            await raw.notify(
+                "notifications/cancelled", {"requestId": raw.last_id, "reason": "timeout"}, timeout=NOTIFY_SECONDS
+            )
+        await session.enter(Phase.IDLE)
+        raw.phase = Phase.IDLE
+        if session.process.recording is not None:
+            await self._settle(call)
+        end = CallEndEvent.model_validate(
+            {"phase": phase, "session": session.name, "call": call.id, "seconds": seconds, **_said(reply)}
+        )
+        self._bundle.record(end)
+        return self._outcomes.pop(call.id)
+
+    async def _settle(self, call: Call) -> None:
+        """Wait, within bounds, until the closing mark is in, and the flows of the call's connections are."""
+        with anyio.move_on_after(MARK_SECONDS):
+            while not self._digest.closed(call.id):
+                await self._next()
+        if self._options.network == "none":
+            return
+        with anyio.move_on_after(FLOW_SECONDS):
+            while self._digest.pending(call.id):
+                await self._next()
+
+    async def _next(self) -> None:
+        self._heard = anyio.Event()
+        await self._heard.wait()
+
+    def _hear(self, event: Event) -> None:
+        outcome = self._digest.take(event)
+        if outcome is not None:
+            self._outcomes[outcome.call] = outcome
+        if event.kind in ("mark", "flow", "exit", "recorder-end"):
+            self._heard.set()
+
+
+def _said(reply: Reply) -> JsonObject:
+    """The fields of a `CallEndEvent` that the answer fills."""
+    match reply:
+        case Answer(result=result, frame=frame, size=size):
+            failed = isinstance(result, dict) and result.get("isError") is True
+            state = "tool-error" if failed else "answered"
+            return {"state": state, "text": joined(result), "size": size, "frame": frame}
+        case RpcError(code=code, message=message, data=data, frame=frame):
+            more = "" if data is None else "\n" + (data if isinstance(data, str) else json.dumps(data)[:65536])
+            return {"state": "error", "text": bounded(message + more), "code": code, "frame": frame}
+        case Unreadable(anomalies=anomalies, frame=frame):
+            return {"state": "unreadable", "text": ", ".join(anomalies), "frame": frame}
+        case TimedOut():
+            return {"state": "timeout"}
+        case Closed(reason=reason):
+            return {"state": "closed", "text": str(reason)}
