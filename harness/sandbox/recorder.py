@@ -52,13 +52,14 @@ class Recorder:
         self._config = config
         self._streams: ContainerStreams | None = None
         self._ready = anyio.Event()
-        self._answers, self._armed = anyio.create_memory_object_stream[int](1)
+        self._armed = anyio.Event()
         self._arming = anyio.Lock()
         self._error: EngineError | None = None
         self._closed = False
         self._names = frames.CallNames()
         self._recordings: dict[int, Recording] = {}
         self._asked: tuple[str, int] = ("", 0)
+        self._last = -1
 
     @property
     def usable(self) -> bool:
@@ -77,13 +78,10 @@ class Recorder:
         """
         self.records += 1
         async with self._arming:  # one at a time: answers carry no name
-            self._asked = (session, epoch)
+            self._asked, self._armed = (session, epoch), anyio.Event()
             await self._tell(b"RECORD %d %d\n" % (inode, seconds))
-            with anyio.move_on_after(ANSWER_SECONDS), suppress(anyio.EndOfStream):
-                return self._recordings[await self._armed.receive()]
-        raise self._error or EngineError(
-            "the recorder does not answer", remedy="the machine may be overloaded; try again"
-        )
+            await self._await(self._armed, ANSWER_SECONDS)
+            return self._recordings[self._last]
 
     def close(self) -> None:
         """Hang up: the recorder ends, and what was not read of its events is thrown away."""
@@ -107,7 +105,6 @@ class Recorder:
         finally:
             if self._streams is not None:
                 self._streams.close()
-            self._answers.close()
             if self._error is None:
                 self._error = EngineError("the recorder ended before it was told to")
             for recording in self._recordings.values():
@@ -152,9 +149,9 @@ class Recorder:
 
     def _arm(self, space: int) -> None:
         session, epoch = self._asked
+        self._last = space
         self._recordings[space] = Recording(self._tell, self._names, space, session, epoch)
-        with suppress(anyio.WouldBlock, anyio.BrokenResourceError):  # nobody waits any more
-            self._answers.send_nowait(space)
+        self._armed.set()
 
     async def _tell(self, line: bytes) -> None:
         try:

@@ -10,8 +10,9 @@ import anyio
 import pytest
 
 from harness.model.errors import EngineError
-from harness.model.recording import Event, ImageFact, MarkEvent, Origin, ProcessEvent, SyscallEvent
+from harness.model.recording import Event, ImageFact, KernelEvent, MarkEvent, Origin, ProcessEvent, SyscallEvent
 from harness.sandbox import docker
+from harness.sandbox import recorder as recorder_module
 from harness.sandbox.base import LaunchSpec
 from harness.sandbox.docker import DockerSandbox, docker_sandbox
 from harness.sandbox.engine import Engine
@@ -103,12 +104,67 @@ async def test_a_record_that_cant_be_made_is_told(sandbox: DockerSandbox, monkey
     assert isinstance(caught.value, EngineError)
 
 
-async def test_a_launch_that_is_cancelled_leaves_no_recorder(sandbox: DockerSandbox) -> None:
-    for seconds in (0.05, 0.2, 0.4):
-        with anyio.move_on_after(seconds):
-            async with sandbox.launch(spec(record=True)):
-                await anyio.sleep_forever()
-    labels = {"label": f"harness.run={'recorded'}"}
-    engine = sandbox._shop.engine
-    left = await engine.ask(engine.api.containers, all=True, filters=labels)
-    assert [container["Names"] for container in left if sandbox.lease.name in container["Names"][0]] == []
+async def containers(engine: Engine, lease: str) -> list[str]:
+    found = await engine.ask(engine.api.containers, all=True, filters={"label": "harness.run=recorded"})
+    return [container["Names"][0] for container in found if lease in container["Names"][0]]
+
+
+async def test_one_recorder_serves_all_launches_also_cancelled_ones(tmp_path: Path) -> None:
+    seen: dict[str, list[Event]] = {"one": [], "other": []}
+    ends = []
+
+    async def life(sandbox: DockerSandbox, name: str) -> None:
+        argv = ("sh", "-c", f"echo > /tmp/{name}; read line")
+        async with sandbox.launch(spec(record=True, session=name, argv=argv)) as process:
+            recording = process.recording
+            assert recording is not None
+
+            async def read() -> None:
+                async for batch in recording.batches():
+                    seen[name].extend(batch)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(read)
+                await process.mark("idle", f"idle-{name}")
+                await process.stop(5)
+                await process.mark("stop", f"stop-{name}")
+                ends.append(await recording.stop())
+
+    async with Engine() as engine:
+
+        async def images(name: str) -> ImageFact:
+            return await ensure_image(engine, name, lambda _: None)
+
+        async with docker_sandbox(engine, "recorded", images, state=StateDirectory(tmp_path)) as sandbox:
+            for seconds in (0.05, 0.2, 0.4):
+                with anyio.move_on_after(seconds):
+                    async with sandbox.launch(spec(record=True)):
+                        await anyio.sleep_forever()
+            lease = sandbox.lease.name
+            (recorder,) = await containers(engine, lease)
+            assert recorder.endswith("recorder")
+            with anyio.fail_after(60):
+                async with anyio.create_task_group() as tasks:
+                    for name in seen:
+                        tasks.start_soon(life, sandbox, name)
+            assert await containers(engine, lease) == [recorder]
+        assert await containers(engine, lease) == []
+    for name, events in seen.items():
+        made = [event.path for event in events if isinstance(event, SyscallEvent) and "O_CREAT" in event.flags]
+        assert [path for path in made if path is not None and path.startswith("/tmp/")] == [f"/tmp/{name}"]
+        numbers = [event.record for event in events if isinstance(event, KernelEvent) and event.record >= 0]
+        assert numbers == list(range(len(numbers)))
+    assert len(ends) == 2 and all(end.complete for end in ends), ends
+
+
+async def test_a_second_recorder_follows_when_the_first_is_full(
+    sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder_module, "SPACES", 1)
+    for _ in range(2):
+        async with sandbox.launch(spec(record=True, argv=("true",))) as process:
+            assert process.recording is not None
+            await process.stop(1)
+            assert (await process.recording.stop()).marks_seen == 1
+    names = await containers(sandbox._shop.engine, sandbox.lease.name)
+    assert len([name for name in names if name.endswith("recorder")]) == 2
