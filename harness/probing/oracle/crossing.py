@@ -1,0 +1,127 @@
+"""Boundaries and what crosses them: which class of fault needs which, and which effects lie on the allowed side."""
+
+from __future__ import annotations
+
+import ipaddress
+import posixpath
+
+from harness.model.call import Call
+from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind, PayloadClass
+from harness.model.world import PlantedHost, PlantedItem, World
+
+_DATA = frozenset({BoundaryKind.DATA_NOT_CODE, BoundaryKind.ALLOWLIST})
+_FILES = frozenset({BoundaryKind.ROOT})
+#: The boundaries that a fault of a class can cross. An effect over any other proves something else than its class says.
+ADMISSIBLE: dict[PayloadClass, frozenset[BoundaryKind]] = {
+    PayloadClass.COMMAND_INJECTION: _DATA,
+    PayloadClass.ARGUMENT_INJECTION: _DATA | _FILES,
+    PayloadClass.ALLOWLIST_BYPASS: frozenset({BoundaryKind.ALLOWLIST, BoundaryKind.ROOT, BoundaryKind.READ_ONLY}),
+    PayloadClass.TRAVERSAL_READ: _FILES,
+    PayloadClass.TRAVERSAL_WRITE: _FILES | {BoundaryKind.READ_ONLY},
+    PayloadClass.SYMLINK_ESCAPE: _FILES,
+    PayloadClass.SSRF: frozenset({BoundaryKind.INTERNAL_ADDRESS, BoundaryKind.ALLOWLIST}),
+    PayloadClass.SQL: _DATA | _FILES | {BoundaryKind.READ_ONLY},
+    PayloadClass.CODE_EVALUATION: _DATA,
+    PayloadClass.TEMPLATE_INJECTION: _DATA,
+    PayloadClass.DESERIALISATION: _DATA,
+    PayloadClass.ATTRIBUTE_ACCESS: _DATA,
+    PayloadClass.XXE: _DATA | _FILES | {BoundaryKind.INTERNAL_ADDRESS},
+    PayloadClass.ARCHIVE_SLIP: _FILES | {BoundaryKind.DATA_NOT_CODE},
+    PayloadClass.HEADER_INJECTION: _DATA,
+    PayloadClass.MISSING_AUTHENTICATION: frozenset({BoundaryKind.SESSION}),
+    PayloadClass.DNS_REBINDING: frozenset({BoundaryKind.SESSION}),
+    PayloadClass.SECRET_DISCLOSURE: frozenset({BoundaryKind.CREDENTIAL_SERVICES, BoundaryKind.ROOT}),
+    PayloadClass.RETURNED_INSTRUCTIONS: frozenset(),
+    PayloadClass.EXHAUSTION: frozenset(),
+}
+
+
+def admissible(call: Call) -> bool:
+    """Whether the call's boundary is one that its class can cross, is said somewhere, and binds this item."""
+    boundary = call.boundary
+    if boundary is None or call.payload_class is None:
+        return False
+    return (
+        boundary.kind in ADMISSIBLE[call.payload_class]
+        and bool(boundary.source)
+        and boundary.tool in ("", call.item)
+        and (boundary.kind is not BoundaryKind.ROOT or boundary.value.startswith("/"))
+    )
+
+
+def within(path: str, root: str) -> bool:
+    """Whether an absolute path is `root` or lies below it, by its text."""
+    path, root = posixpath.normpath(path), posixpath.normpath(root)
+    return root == "/" or path == root or path.startswith(f"{root}/")
+
+
+def allowed(effect: Effect, call: Call, world: World, others: tuple[Boundary, ...] = ()) -> bool:
+    """Whether the effect lies on the allowed side of the call's boundary, so that seeing it means nothing.
+
+    `others`: further boundaries of the target, for a server with several roots.
+    """
+    boundary = call.boundary
+    if effect.kind is EffectKind.DISCLOSED and (item := item_with(world, effect.text)) is not None:
+        if item.where == "inside":
+            return True
+        return _in_roots(item.target if item.where == "linked" and item.target else item.path, call, others)
+    if effect.path and effect.kind in (EffectKind.CREATED, EffectKind.CHANGED, EffectKind.OPENED):
+        return _in_roots(effect.path, call, others)
+    if boundary is None:
+        return False
+    if boundary.kind is BoundaryKind.INTERNAL_ADDRESS:
+        host = host_of(world, effect)
+        return host is not None and host.where == "public"
+    if boundary.kind is BoundaryKind.CREDENTIAL_SERVICES and effect.kind is EffectKind.CONNECTED:
+        name = split(effect.address)[0]
+        return any(name == suffix or name.endswith(f".{suffix}") for suffix in boundary.value.split() if suffix)
+    return False
+
+
+def _in_roots(path: str, call: Call, others: tuple[Boundary, ...]) -> bool:
+    roots = [b for b in (call.boundary, *others) if b is not None and b.kind is BoundaryKind.ROOT and b.value]
+    return any(within(path, root.value) for root in roots if root.tool in ("", call.item))
+
+
+def item_with(world: World, secret: str) -> PlantedItem | None:
+    """The planted thing whose never-sent content is `secret`, or holds it."""
+    return next((item for item in world.items if secret and item.secret and secret in item.secret), None)
+
+
+def host_with(world: World, secret: str) -> PlantedHost | None:
+    """The planted host whose page is `secret`."""
+    return next((host for host in world.hosts if secret and host.secret and secret in host.secret), None)
+
+
+def host_of(world: World, effect: Effect) -> PlantedHost | None:
+    """The planted host that an effect is about."""
+    if effect.kind is EffectKind.DISCLOSED:
+        return host_with(world, effect.text)
+    wanted = split(effect.address)
+    return next((host for host in world.hosts if effect.address and split(host.address) == wanted), None)
+
+
+def split(address: str) -> tuple[str, str]:
+    """Host and port of `host:port`, an IP address in its shortest form; the port is empty where there is none."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or (":" in host and not host.startswith("[")):
+        host, port = address, ""
+    host = host.strip("[]").rstrip(".").casefold()
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host, port
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return str(mapped or ip), port
+
+
+def internal(address: str) -> bool:
+    """Whether an IP address is one that no stranger's input should reach: loopback, private, link-local, unspecified.
+
+    Names are not: what they lead to is in the records. Ranges as in `ipaddress` (RFC 6890).
+    """
+    try:
+        ip = ipaddress.ip_address(split(address)[0])
+    except ValueError:
+        return False
+    return ip.is_loopback or ip.is_private or ip.is_link_local or ip.is_unspecified
