@@ -135,7 +135,8 @@ class Payload(Record):
     `companions` set other arguments of the same call by the words of their names (first match). `steps` are
     templates for further calls of the same kind, in order, after the first. `control` is inert and of the same
     shape: the same boundary is not crossed by it, and no effect may show. `network`: the mode in which it is tried,
-    empty for any. `source`: where the technique is described.
+    empty for any. `source`: where the technique is described. `encoding`: what is done to each filled-in value as a
+    whole, in order. `order`: smaller ones of a class are tried first. Any one of the effects is enough.
     """
 
     id: str
@@ -153,3 +154,5 @@ class Payload(Record):
     steps: tuple[str, ...] = ()
     network: str = ""
     source: str = ""
+    encoding: tuple[str, ...] = ()
+    order: int = 50

@@ -62,6 +62,7 @@ class LaunchSpec(Record):
     `executables` may be run, and `links` maps paths to what symbolic links there point to. With `foreign`, that image
     is started instead of the sandbox image `image`, and `volume` holds the gate. With `record`, a recorder sees every
     system call from the first on; its events carry `session`, and times in nanoseconds since `epoch` (CLOCK_MONOTONIC).
+    `path_after` are folders for the end of PATH.
     """
 
     image: str
@@ -72,6 +73,7 @@ class LaunchSpec(Record):
     seed: dict[str, bytes] = {}
     executables: frozenset[str] = frozenset()
     links: dict[str, str] = {}
+    path_after: tuple[str, ...] = ()
     foreign: ImageConfig | None = None
     limits: Limits = Limits()
     runtime: str | None = None

@@ -133,7 +133,7 @@ class DockerSandbox:
                 image=image.id,
                 argv=spec.argv,
                 workdir=spec.workdir,
-                environment=spec.environment if foreign is None else {"PATH": path, **spec.environment},
+                environment=_environment(spec, path),
                 path=path,
                 limits=spec.limits.model_copy(update={"cpus": min(spec.limits.cpus, self._cpus)}),
                 mounts=() if spec.volume is None else (VolumeMount(volume=spec.volume, path=place, read_only=True),),
@@ -286,3 +286,11 @@ async def docker_sandbox(
                     sandbox.close()
         finally:
             shop.volumes.close()
+
+
+def _environment(spec: LaunchSpec, path: str) -> dict[str, str]:
+    """The variables of a launch; `path` is the image's PATH."""
+    given = spec.environment if spec.foreign is None else {"PATH": path, **spec.environment}
+    if not spec.path_after:
+        return given
+    return {**given, "PATH": ":".join((given.get("PATH", f"{APP}/bin:{path}"), *spec.path_after))}

@@ -1,0 +1,5 @@
+function area(width, length) {
+  return width * length;
+}
+
+module.exports = { area };
