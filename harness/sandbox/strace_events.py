@@ -206,7 +206,7 @@ class StraceDecoder:
 
     def _introduce(self, found: Said) -> None:
         """Before the marker has proved itself nobody but it and the waiting gate can be in the trace."""
-        if found.what == "call" and self._mark_in(found)[1] == self._word:
+        if found.what in ("call", "begun") and self._mark_in(found)[1] == self._word:
             self._marker = found.tid
             self._tasks[found.tid] = _Task(found.tid, 0)
 
