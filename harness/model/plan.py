@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from harness.model.base import Record
 from harness.model.call import Call, Outcome
+from harness.model.probe import LookRequest, Probe, ProbeBooks, Probed
 from harness.model.surface import Surface
 from harness.model.world import World
 
@@ -62,7 +63,8 @@ class Action(Record):
     `adjustment`, `attempt`, `why` and `guess` go with START (and the first with STOCK_CLIENT): `guess` when nothing
     the target said asks for the change. `obstacle` and `notes` go with CONCLUDE: they are recorded as they are.
     `call` goes with CALL. LOOK reads the surface again; RESTART ends the session and starts a clean one with a fresh
-    world, as the last START said.
+    world, as the last START said. `probe` goes with PROBE, `look` with LOOK, `books` with the CONCLUDE that ends the
+    probes.
     """
 
     number: int
@@ -78,6 +80,9 @@ class Action(Record):
     what: str = ""
     notes: tuple[str, ...] = ()
     call: Call | None = None
+    probe: Probe | None = None
+    look: LookRequest | None = None
+    books: ProbeBooks | None = None
 
 
 class Observation(Record):
@@ -86,8 +91,8 @@ class Observation(Record):
     The rest tells what an attempt showed, each text bounded by the driver: `stderr` (head and tail), `output` (lines
     on stdout that were no messages), `refusal` (the error that answered the handshake), `silent` (alive, and no
     answer came), `tools` (number declared), `failed_lists` (lists that ended with an error), how it ended.
-    `variables`: what READ_SOURCE found. `outcome` of a CALL, `surface` of DISCOVER and LOOK, `world` of a session's
-    start. `left`: seconds that are left of the run's time.
+    `variables`: what READ_SOURCE found. `outcome` of a CALL, `probed` of a PROBE, `surface` of DISCOVER and LOOK,
+    `world` of a session's start. `left`: seconds that are left of the run's time.
     """
 
     number: int
@@ -104,5 +109,6 @@ class Observation(Record):
     variables: tuple[str, ...] = ()
     left: float | None = None
     outcome: Outcome | None = None
+    probed: Probed | None = None
     surface: Surface | None = None
     world: World | None = None

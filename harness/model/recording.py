@@ -32,6 +32,10 @@ from harness.model.kernel import SyscallEvent as SyscallEvent
 from harness.model.kernel import TransferEvent as TransferEvent
 from harness.model.options import RunOptions
 from harness.model.plan import Obstacle
+from harness.model.probe import LookEvent as LookEvent
+from harness.model.probe import ProbeBooksEvent as ProbeBooksEvent
+from harness.model.probe import ProbeEndEvent as ProbeEndEvent
+from harness.model.probe import ProbeEvent as ProbeEvent
 from harness.model.surface import ItemKind, ListEnd, Surface
 from harness.model.target import Artifact, TargetRef
 
@@ -224,7 +228,11 @@ Event: TypeAlias = Annotated[
     | WorldEvent
     | BoundariesEvent
     | CallEvent
-    | CallEndEvent,
+    | CallEndEvent
+    | ProbeEvent
+    | ProbeEndEvent
+    | ProbeBooksEvent
+    | LookEvent,
     Field(discriminator="kind"),
 ]
 
@@ -251,7 +259,7 @@ class Manifest(Record):
     """What a bundle says about its run. The only place, with `timing`, for times and paths of this machine.
 
     `started_at` is RFC 3339 in UTC; `timing` in milliseconds by phase. `finished` becomes true when the recording
-    ended in order; `canaries` are those of the main session; `network`: answer, refuse, or none without a gateway;
+    ended in order; `canaries`: all that were planted; `network`: answer, refuse, or none without a gateway;
     `problems` are the sentences that say why a run stopped early (each is a gap).
     """
 
