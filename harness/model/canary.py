@@ -27,7 +27,8 @@ class Canary(Record):
     `name` is stable over runs (`environment GITHUB_TOKEN`, `~/.aws/credentials`); `kind` the shape
     (github-token, aws-key, private-key, jwt, password, text …). `services`: host suffixes that this credential is for
     (a vendor's key that goes to its vendor is no exfiltration). `asked`: the target asked for it (a variable that it
-    reads, an argument of its start). `call`: the call in whose arguments it was sent, where it was.
+    reads, an argument of its start). `call`: the call in whose arguments it was sent, where it was. `session`: the
+    life of the target that it was planted for; `main` stands for all but those that have canaries of their own.
     """
 
     value: str
@@ -37,3 +38,4 @@ class Canary(Record):
     services: tuple[str, ...] = ()
     asked: bool = False
     call: str | None = None
+    session: str = "main"

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 
 import harness
 from harness.acquisition import acquire
+from harness.model.canary import Canary
 from harness.model.errors import HarnessError, TargetError
 from harness.model.options import RecorderChoice, RunOptions
 from harness.model.recording import Manifest, Phase
@@ -103,6 +104,7 @@ class Recorder:
             self._entropy,
             self._progress,
             self._renewed,
+            self._planted,
             record=record,
         )
         with self._phase("sessions"):
@@ -133,6 +135,11 @@ class Recorder:
             notes=(*self._manifest.notes, *(note for note in acquired.notes if note not in self._manifest.notes)),
             images=(installed.image,),
         )
+
+    def _planted(self, canaries: tuple[Canary, ...]) -> None:
+        """More canaries lie in the sandbox."""
+        if canaries != self._manifest.canaries:
+            self._know(canaries=canaries)
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:

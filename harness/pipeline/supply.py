@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import anyio.to_thread
 
+from harness.model.canary import Canary
 from harness.model.errors import TargetError
 from harness.model.options import RunOptions
 from harness.model.plan import Adjustment
@@ -13,6 +14,7 @@ from harness.model.target import Acquired, EntryPoint, TargetKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.places import packages_dir
+from harness.pipeline.planting import Garden
 from harness.pipeline.preparation import choose_entry, install, launch_spec
 from harness.pipeline.progress import Progress
 from harness.probing.starting import StartFacts
@@ -23,7 +25,8 @@ _OWN_COMMAND = frozenset({"command", "config"})
 
 
 class Supply:
-    """One target, ready to be launched. `on_renewal` is told when another closure was installed in its place.
+    """One target, ready to be launched. `on_renewal` is told when another closure was installed in its place,
+    `on_planting` of all canaries whenever there are more.
 
     `record`: whether the system calls of its lives are recorded.
     """
@@ -40,6 +43,7 @@ class Supply:
         entropy: Entropy,
         progress: Progress,
         on_renewal: Callable[[Acquired, InstalledTarget], None],
+        on_planting: Callable[[tuple[Canary, ...]], None],
         *,
         record: bool = False,
     ) -> None:
@@ -51,10 +55,12 @@ class Supply:
         self._entropy = entropy
         self._progress = progress
         self._on_renewal = on_renewal
+        self._on_planting = on_planting
+        self._garden = Garden(entropy)
         self._renewed = False
         self._record = record
         self._own = len(entry.argv)
-        self._spec = launch_spec(acquired, entry, installed, options, secrets, entropy.nonce)
+        self._spec = launch_spec(acquired, entry, installed, options, secrets, self._garden.token)
 
     def facts(self) -> StartFacts:
         """What the planner knows beforehand."""
@@ -69,23 +75,18 @@ class Supply:
             own_command=kind.value in _OWN_COMMAND,
             renewable=kind in (TargetKind.PYPI, TargetKind.NPM) and not self._options.constraints,
             readable=kind is not TargetKind.COMMAND,
+            material=self._garden.material,
         )
 
     async def spec(self, adjustment: Adjustment) -> LaunchSpec | None:
         """The launch with an adjustment: what the operator gave stays; None when the adjustment can't be made."""
         if adjustment.of_its_time and not self._renewed and not await self._renew():
             return None
-        spec = self._spec
-        files = {path: text.encode() for path, text in adjustment.files.items()}
+        spec = self._garden.apply(self._spec, adjustment)
+        self._on_planting(self._garden.canaries)
         own, given = spec.argv[: self._own], spec.argv[self._own :]
-        return spec.model_copy(
-            update={
-                "argv": (*own, *adjustment.subcommand, *given, *adjustment.arguments),
-                "environment": {**adjustment.environment, **spec.environment},
-                "seed": {**files, **spec.seed},
-                "record": self._record,
-            }
-        )
+        argv = (*own, *adjustment.subcommand, *given, *adjustment.arguments)
+        return spec.model_copy(update={"argv": argv, "record": self._record})
 
     async def variables(self) -> tuple[str, ...]:
         """The variables that the target's source reads."""
@@ -107,7 +108,7 @@ class Supply:
             return False
         entry = choose_entry(acquired, self._options.entry)
         self._own = len(entry.argv)
-        self._spec = launch_spec(acquired, entry, installed, self._options, self._secrets, self._entropy.nonce)
+        self._spec = launch_spec(acquired, entry, installed, self._options, self._secrets, self._garden.token)
         self._acquired = acquired
         self._renewed = True
         self._on_renewal(acquired, installed)

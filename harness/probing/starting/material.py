@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+from dataclasses import dataclass
 
 from harness.model.base import sha256_hex
 
@@ -20,11 +22,35 @@ BASE32 = LOWER.upper() + "234567"
 _PLACEHOLDERS = ("dummy", "test", "example", "your", "fake", "todo", "xxx", "changeme", "placeholder")
 
 
+#: What is this random is a secret that nobody else has; less may be a word or a number that occurs elsewhere too.
+SECRET_BITS = 64
+
+
+@dataclass(frozen=True)
+class Made:
+    """A value that was made up: enough to make its like from another seed."""
+
+    label: str
+    text: str
+    alphabet: str = ALNUM
+    uuid: bool = False
+
+    @property
+    def secret(self) -> bool:
+        """True when it is random enough to be known again wherever it occurs."""
+        return self.uuid or len(self.text) * math.log2(len(self.alphabet)) >= SECRET_BITS
+
+
 class Material:
-    """A source of values. `seed`: at least 64 random bits, in any text form."""
+    """A source of values, which remembers what it made. `seed`: at least 64 random bits, in any text form."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
+        self.made: dict[str, Made] = {}
+
+    def again(self, made: Made) -> str:
+        """The value that this source makes where another made `made`."""
+        return self.uuid(made.label) if made.uuid else self.text(made.label, len(made.text), made.alphabet)
 
     def text(self, label: str, length: int, alphabet: str = ALNUM) -> str:
         """`length` characters of `alphabet`, always the same for one `label`."""
@@ -39,13 +65,16 @@ class Material:
                 block += 1
             value = value[:length]
             if not any(word in value.lower() for word in _PLACEHOLDERS):
+                self.made[value] = Made(label, value, alphabet)
                 return value
             attempt += 1
 
     def uuid(self, label: str) -> str:
         """A version 4 UUID (RFC 9562)."""
         digits = self.text(label, 30, HEX)
-        return f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-a{digits[15:18]}-{digits[18:30]}"
+        value = f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-a{digits[15:18]}-{digits[18:30]}"
+        self.made[value] = Made(label, value, HEX, uuid=True)
+        return value
 
     def jwt(self, label: str) -> str:
         """A token of three parts that decodes (RFC 7519); its signature is made up."""

@@ -38,7 +38,7 @@ class StartPlanner:
         self._facts = facts
         self._hold = hold
         self._held = False
-        self._material = Material(facts.seed)
+        self._material = facts.material or Material(facts.seed)
         self._stock_client = options.stock_client
         self._number = 0
         self._attempt = 0

@@ -1,0 +1,80 @@
+"""The canaries of a target's lives: made from the run's randomness, put into launches, and told to the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.model.canary import Canary, CanaryPlace
+from harness.model.plan import Adjustment
+from harness.pipeline.entropy import Entropy
+from harness.probing.planting import asked, plant, retold
+from harness.probing.planting.start import services_of
+from harness.probing.starting.material import Material
+from harness.sandbox.base import LaunchSpec
+
+
+class Garden:
+    """One planting and what was added to it by arguments and attempts. `session`: as `Canary.session` has it.
+
+    `material` is what the planner makes its values from.
+    """
+
+    def __init__(self, entropy: Entropy, session: str = "main") -> None:
+        self.session = session
+        self.material = Material(entropy.nonce() + entropy.nonce())
+        self._seed = entropy.nonce() + entropy.nonce()
+        self._entropy = entropy
+        self._tokens: list[str] = []
+        self._canaries: dict[str, Canary] = {}
+
+    @property
+    def canaries(self) -> tuple[Canary, ...]:
+        """All that was planted so far."""
+        return tuple(self._canaries.values())
+
+    def token(self) -> str:
+        """The value of one `{canary}`."""
+        self._tokens.append(self._entropy.nonce())
+        return self._tokens[-1]
+
+    def apply(self, spec: LaunchSpec, adjustment: Adjustment) -> LaunchSpec:
+        """The launch with everything planted. What the operator gave stays, then what the attempt gives."""
+        planting = plant(self._seed, without=spec.environment, session=self.session)
+        files = {path: text.encode() for path, text in adjustment.files.items()}
+        made = (*planting.canaries, *asked(adjustment, self.material, self.session), *self._sent(spec))
+        seed = {**planting.files, **files, **spec.seed}
+        environment = {**planting.environment, **adjustment.environment, **spec.environment}
+        for canary in made:
+            self._canaries.setdefault(canary.value, canary)
+        return spec.model_copy(update={"seed": seed, "environment": environment})
+
+    def retold(self, adjustment: Adjustment, earlier: Garden) -> Adjustment:
+        """An adjustment whose values an earlier garden made, with values of this one's."""
+        return retold(adjustment, earlier.material, self.material)
+
+    def _sent(self, spec: LaunchSpec) -> list[Canary]:
+        """The tokens in what the operator gave, by where they stand."""
+        found = []
+        given = "\0".join([*spec.argv, *spec.environment.values(), *spec.links.values()])
+        for number, token in enumerate((token for token in self._tokens if token in given), 1):
+            name, place = _where(token, spec.environment)
+            services = services_of(name) if place is CanaryPlace.ENVIRONMENT else ()
+            found.append(
+                Canary(
+                    value=token,
+                    name=f"environment {name}" if name else f"argument {number}",
+                    place=place,
+                    kind="text",
+                    services=services,
+                    asked=True,
+                    session=self.session,
+                )
+            )
+        return found
+
+
+def _where(token: str, environment: Mapping[str, str]) -> tuple[str, CanaryPlace]:
+    for name, value in environment.items():
+        if token in value:
+            return name, CanaryPlace.ENVIRONMENT
+    return "", CanaryPlace.ARGUMENT
