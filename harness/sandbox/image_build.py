@@ -19,7 +19,7 @@ from harness.sandbox.engine import Engine
 from harness.sandbox.image_overlay import append_overlay, changes
 from harness.sandbox.image_spec import BUILDERS, ImageSpec, image_spec, program_builder
 from harness.sandbox.image_wheels import fetch_wheel
-from harness.sandbox.native import compile_programs
+from harness.sandbox.native import compile_programs, create_container, last_words, remove_container
 
 #: More roots at a time only fight for the disk and two processors.
 CONCURRENT = 2
@@ -58,6 +58,9 @@ class Build:
                 archive = await bootstrap(spec, self._scratch, self._progress)
         programs = await self._programs(spec)
         overlay = partial(append_overlay, spec=spec, programs=programs, wheels=wheels)
+        final = spec
+        if spec.bytecode:  # under another name until it is whole
+            spec = spec.model_copy(update={"digest": f"raw{spec.digest}"})
         if reference is not None:
             async with self._slots:
                 await slim.build_on_slim(self._engine, spec, reference, overlay, self._scratch, self._progress)
@@ -69,9 +72,29 @@ class Build:
             self._progress(f"{spec.name}: importing")
             await self._engine.call(_import, self._engine.api, spec, archive)
             await anyio.Path(archive).unlink()
+        if spec is not final:
+            await self._compile_bytecode(spec, final)
         if spec.name in self._builder_ready:
             self._builder_ready[spec.name].set()
         self._progress(f"{spec.name}: ready after {anyio.current_time() - started:.0f} s")
+
+    async def _compile_bytecode(self, raw: ImageSpec, spec: ImageSpec) -> None:
+        """Compile Python in a container of `raw`, without a network, and keep what comes out as `spec`."""
+        api = self._engine.api
+        command = ["python3", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", *spec.bytecode]
+        host = api.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges"])
+        name = f"bytecode-{spec.name}"
+        container = await create_container(self._engine, name, raw.tag, command, host_config=host)
+        try:
+            await self._engine.call(api.start, container)
+            if await self._engine.wait(container) != 0:
+                words = " ".join(await last_words(self._engine, container, 3))
+                raise HarnessError(f"{spec.name}: its Python does not compile: {words}", remedy="mend its source")
+            tag = spec.tag.rpartition(":")[2]
+            await self._engine.call(api.commit, container, spec.repository, tag, changes=changes(spec))
+        finally:
+            await remove_container(self._engine, container)
+        await self._engine.call(api.remove_image, raw.tag)
 
     async def _slim_reference(self, spec: ImageSpec) -> str | None:
         if spec.program or self._source == "bootstrap":

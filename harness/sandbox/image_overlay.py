@@ -16,7 +16,16 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from harness.sandbox.image_spec import HOME, PROGRAMS, UID, USER, ImageSpec, WheelSpec
+from harness.sandbox.image_spec import (
+    HOME,
+    PROGRAMS,
+    UID,
+    USER,
+    ImageSpec,
+    WheelSpec,
+    folder_files,
+    sandboxes_dir,
+)
 
 #: Every file gets this time (2024-01-01), so that equal inputs give equal layers.
 EPOCH = 1704067200
@@ -76,6 +85,9 @@ def append_overlay(archive: Path, spec: ImageSpec, programs: Mapping[str, bytes]
                 writer.directory(path, mode=0o700, owner=UID)
         for name in spec.programs:
             writer.file(PROGRAMS[name], programs[name], 0o755)
+        for source, place in spec.files.items():
+            for path, file in _own_files(sandboxes_dir() / spec.name / source, place).items():
+                writer.file(path, file.read_bytes(), 0o644)
         for wheel in spec.wheels:
             _unpack_wheel(writer, wheel, wheels[wheel.requirement])
 
@@ -117,6 +129,15 @@ class _Writer:
             raise ValueError(f"/{info.name} is there already")
         self._made.add(info.name)
         self._tar.addfile(info, io.BytesIO(data))
+
+
+def _own_files(source: Path, place: str) -> dict[str, Path]:
+    """Where each file of the image folder goes. Raises ValueError for one that is not there."""
+    if source.is_file():
+        return {place: source}
+    if not source.is_dir():
+        raise ValueError(f"the image folder holds no {source.name}")
+    return {f"{place}/{name}": file for name, file in folder_files(source).items()}
 
 
 def _unpack_wheel(writer: _Writer, spec: WheelSpec, path: Path) -> None:

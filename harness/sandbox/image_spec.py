@@ -41,6 +41,9 @@ RECORDER_BUILDER = "recorder-builder"
 BUILDERS = (BUILDER, RECORDER_BUILDER)
 
 
+_LEFT_BY_TOOLS = {"__pycache__", ".mypy_cache", ".ruff_cache"}
+
+
 class CopyRule(Record):
     """Members of a wheel that match `from` (a glob) go to the path `to`; below it when `to` ends with a slash."""
 
@@ -59,7 +62,9 @@ class WheelSpec(Record):
 class ImageSpec(Record):
     """An image folder. Either distribution packages of a Debian `suite`, or one static `program` and nothing else.
 
-    `target` images get the unprivileged user, its directories and the gate. `tag` is the full name on the engine.
+    `target` images get the unprivileged user, its directories and the gate. `files` maps files and folders of the image
+    folder to where they go; below the directories in `bytecode` Python is compiled once, in the image that was made.
+    `tag` is the full name on the engine.
     """
 
     name: str
@@ -70,6 +75,8 @@ class ImageSpec(Record):
     packages: tuple[str, ...] = ()
     wheels: tuple[WheelSpec, ...] = ()
     environment: dict[str, str] = {}
+    files: dict[str, str] = {}
+    bytecode: tuple[str, ...] = ()
     program: str = ""
 
     @model_validator(mode="after")
@@ -152,10 +159,17 @@ def _read(folder: Path) -> ImageSpec:
         ) from error
 
 
-def _digest(folder: Path, spec: ImageSpec) -> str:
-    files = {
-        f"{folder.name}/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*") if path.is_file()
+def folder_files(folder: Path) -> dict[str, Path]:
+    """The files below a folder by their path in it, without what Python and its tools leave there."""
+    return {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not _LEFT_BY_TOOLS & set(path.relative_to(folder).parts)
     }
+
+
+def _digest(folder: Path, spec: ImageSpec) -> str:
+    files = {f"{folder.name}/{name}": path for name, path in folder_files(folder).items()}
     for program in spec.programs:
         files[f"{program}/{program}.c"] = sandboxes_dir() / program / f"{program}.c"
     contents = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
