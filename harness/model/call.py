@@ -109,11 +109,33 @@ class Outcome(Record):
     complete: bool = True
 
 
+class Cell(Record):
+    """One field of the plan of calls: a class of payloads at one argument of an item, and whether it was executed.
+
+    `state`: `executed`; `operator`: not asked for (outside of the default plan, or cut by `--call-budget`); `limit`:
+    planned, and no time or room was left; `target`: the item could not be reached, because its baseline failed or
+    the target was gone. `detail`: why, in the words of a report. A cell without a class stands for the baseline.
+    """
+
+    item: str
+    argument: str = ""
+    payload_class: PayloadClass | None = None
+    state: Literal["executed", "operator", "limit", "target"]
+    detail: str = ""
+
+
+class CallBooks(Record):
+    """Every cell of the plan of calls, each once."""
+
+    cells: tuple[Cell, ...] = ()
+
+
 class WorldEvent(EventBase):
-    """The world of a session was planted."""
+    """The world of a session was planted. `network`: what its gateway does (answer, refuse, none), where it is known."""
 
     kind: Literal["world"] = "world"
     world: World
+    network: str = ""
 
 
 class BoundariesEvent(EventBase):
@@ -128,6 +150,13 @@ class CallEvent(EventBase):
 
     kind: Literal["call"] = "call"
     call: Call
+
+
+class CallBooksEvent(EventBase):
+    """All calls that there was time for were made."""
+
+    kind: Literal["call-books"] = "call-books"
+    books: CallBooks
 
 
 class CallEndEvent(EventBase):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from harness.model.base import Record
-from harness.model.call import Call, Outcome
+from harness.model.call import Call, CallBooks, Outcome
 from harness.model.probe import LookRequest, Probe, ProbeBooks, Probed
 from harness.model.surface import Surface
 from harness.model.world import World
@@ -64,7 +64,7 @@ class Action(Record):
     the target said asks for the change. `obstacle` and `notes` go with CONCLUDE: they are recorded as they are.
     `call` goes with CALL. LOOK reads the surface again; RESTART ends the session and starts a clean one with a fresh
     world, as the last START said. `probe` goes with PROBE, `look` with LOOK, `books` with the CONCLUDE that ends the
-    probes.
+    probes, `call_books` with the one that ends the calls.
     """
 
     number: int
@@ -83,6 +83,7 @@ class Action(Record):
     probe: Probe | None = None
     look: LookRequest | None = None
     books: ProbeBooks | None = None
+    call_books: CallBooks | None = None
 
 
 class Observation(Record):

@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter
 
 from harness.model.base import Record
 from harness.model.call import BoundariesEvent as BoundariesEvent
+from harness.model.call import CallBooksEvent as CallBooksEvent
 from harness.model.call import CallEndEvent as CallEndEvent
 from harness.model.call import CallEvent as CallEvent
 from harness.model.call import WorldEvent as WorldEvent
@@ -229,6 +230,7 @@ Event: TypeAlias = Annotated[
     | BoundariesEvent
     | CallEvent
     | CallEndEvent
+    | CallBooksEvent
     | ProbeEvent
     | ProbeEndEvent
     | ProbeBooksEvent

@@ -62,7 +62,8 @@ def allowed(effect: Effect, call: Call, world: World, others: tuple[Boundary, ..
     """
     boundary = call.boundary
     if effect.kind is EffectKind.DISCLOSED and (item := item_with(world, effect.text)) is not None:
-        if item.where == "inside":
+        rooted = boundary is not None and boundary.kind is BoundaryKind.ROOT
+        if item.where == "inside" and not rooted:
             return True
         return _in_roots(item.target if item.where == "linked" and item.target else item.path, call, others)
     if effect.path and effect.kind in (EffectKind.CREATED, EffectKind.CHANGED, EffectKind.OPENED):
