@@ -120,6 +120,11 @@ class Analyzer(Protocol):
     @property
     def materials(self) -> frozenset[Material]: ...
 
+    @property
+    def light(self) -> bool:
+        """True when an event costs it little: it may share one reading of them with others."""
+        ...
+
     def availability(self) -> str | None:
         """None when it can run here, else the reason why not, in one line."""
         ...
@@ -145,6 +150,7 @@ class AnalyzerBase:
     description: str
     rules: tuple[Rule, ...] = ()
     materials: frozenset[Material] = frozenset({Material.RECORDING})
+    light: bool = False
 
     def availability(self) -> str | None:
         """It can run."""

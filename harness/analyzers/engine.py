@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol
 
 from harness.analyzers import registry
-from harness.analyzers.base import AnalysisInput, Analyzer
+from harness.analyzers.base import AnalysisInput, Analyzer, Fold
 from harness.model.base import Record
 from harness.model.errors import UsageError
 from harness.model.result import AnalyzerResult, AnalyzerStatus, Selection
@@ -103,29 +103,78 @@ def run_one(name: str, given: AnalysisInput) -> AnalyzerResult:
 
 def run_analyzer(analyzer: Analyzer, given: AnalysisInput) -> AnalyzerResult:
     """The same as `run_one` for an analyzer that need not be registered."""
-    reason = _refusal(analyzer, given)
-    if reason is not None:
-        status, text = reason
-        return AnalyzerResult(name=analyzer.name, version=analyzer.version, status=status, reason=text)
-    step = "start"
+    return run_analyzers((analyzer,), given)[0]
+
+
+def run_together(names: Sequence[str], given: AnalysisInput) -> tuple[AnalyzerResult, ...]:
+    """Run several analyzers over one reading of the events, each as `run_one` would; one that crashes stops no other.
+
+    What ends the process or never returns takes all of them with it: then each has to be run by itself.
+    Raises UsageError when there is no such analyzer.
+    """
+    found = [registry.find(name) for name in names]
+    if None in found:
+        raise UsageError(f"unknown analyzer '{names[found.index(None)]}'")
+    return run_analyzers([analyzer for analyzer in found if analyzer is not None], given)
+
+
+def run_analyzers(analyzers: Sequence[Analyzer], given: AnalysisInput) -> tuple[AnalyzerResult, ...]:
+    """The same as `run_together` for analyzers that need not be registered; results in their order."""
+    results: dict[int, AnalyzerResult] = {}
+    folds: dict[int, Fold] = {}
+    for place, analyzer in enumerate(analyzers):
+        reason = _refusal(analyzer, given)
+        if reason is not None:
+            status, text = reason
+            results[place] = AnalyzerResult(name=analyzer.name, version=analyzer.version, status=status, reason=text)
+            continue
+        try:
+            folds[place] = analyzer.start(given.facts)
+        except Exception as error:
+            results[place] = _crash(analyzer, error, "start")
+    _feed(analyzers, given, folds, results)
+    for place, fold in folds.items():
+        analyzer = analyzers[place]
+        try:
+            result: object = fold.finish()
+        except Exception as error:
+            results[place] = _crash(analyzer, error, "finish")
+            continue
+        if isinstance(result, AnalyzerResult) and result.name == analyzer.name:
+            results[place] = result
+        else:
+            results[place] = failed_result(analyzer.name, AnalyzerStatus.CRASHED, "the result is not its own")
+    return tuple(results[place] for place in range(len(analyzers)))
+
+
+def _feed(
+    analyzers: Sequence[Analyzer], given: AnalysisInput, folds: dict[int, Fold], results: dict[int, AnalyzerResult]
+) -> None:
+    """Show all events to all folds; one that crashes moves from `folds` to `results`, all do when reading fails."""
+    takers = list(folds.items())
     try:
-        fold = analyzer.start(given.facts)
-        step = "the events"
-        for event in given.events:
-            step = f"event {event.kind}"
-            fold.event(event)
-            step = "the events"
-        step = "finish"
-        result: object = fold.finish()
-    except CheckCrashed as error:
-        cause = type(error.__cause__ or error).__name__
-        return failed_result(analyzer.name, AnalyzerStatus.CRASHED, f"{cause} in check {error.check}")
+        for event in given.events if folds else ():
+            for place, fold in takers:
+                try:
+                    fold.event(event)
+                except Exception as error:
+                    results[place] = _crash(analyzers[place], error, f"event {event.kind}")
+                    del folds[place]
+            if len(takers) != len(folds):
+                takers = list(folds.items())
     except Exception as error:
-        # Only the type is told: messages of exceptions quote paths of this machine and bytes of the target.
-        return failed_result(analyzer.name, AnalyzerStatus.CRASHED, f"{type(error).__name__} in {step}")
-    if not isinstance(result, AnalyzerResult) or result.name != analyzer.name:
-        return failed_result(analyzer.name, AnalyzerStatus.CRASHED, "the result is not its own")
-    return result
+        for place in folds:
+            results[place] = _crash(analyzers[place], error, "the events")
+        folds.clear()
+
+
+def _crash(analyzer: Analyzer, error: Exception, step: str) -> AnalyzerResult:
+    """Only the type is told: messages of exceptions quote paths of this machine and bytes of the target."""
+    if isinstance(error, CheckCrashed):
+        detail = f"{type(error.__cause__ or error).__name__} in check {error.check}"
+    else:
+        detail = f"{type(error).__name__} in {step}"
+    return failed_result(analyzer.name, AnalyzerStatus.CRASHED, detail)
 
 
 def _refusal(analyzer: Analyzer, given: AnalysisInput) -> tuple[AnalyzerStatus, str] | None:

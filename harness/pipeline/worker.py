@@ -22,9 +22,10 @@ from pydantic import TypeAdapter
 
 from harness.analyzers import registry
 from harness.analyzers.base import AnalysisInput, DeclarationInput, RecordingInput
-from harness.analyzers.engine import run_one
+from harness.analyzers.engine import run_one, run_together
 from harness.model.base import Record
 from harness.model.options import Limits
+from harness.model.result import AnalyzerResult
 from harness.pipeline.declarations import read_declarations
 from harness.pipeline.recorded import BundleRecording
 
@@ -38,11 +39,13 @@ _CHUNK = 1 << 16
 class Job(Record):
     """Run `analyzer` over `bundle` within limits (seconds of processor time, bytes of address space).
 
-    With `declarations`, `bundle` is a saved tool list instead.
+    With `declarations`, `bundle` is a saved tool list instead. With `others`, those are run over the same reading of
+    it, and what comes out is a list of results in that order.
     """
 
     number: int
     analyzer: str
+    others: tuple[str, ...] = ()
     bundle: str
     trust_unsealed: bool
     declarations: bool = False
@@ -69,6 +72,7 @@ class Outcome(Record):
 
 
 ORDERS: TypeAdapter[Job | Stop] = TypeAdapter(Job | Stop)
+RESULTS: TypeAdapter[tuple[AnalyzerResult, ...]] = TypeAdapter(tuple[AnalyzerResult, ...])
 
 
 def perform(job: Job) -> str:
@@ -76,6 +80,8 @@ def perform(job: Job) -> str:
     resource.setrlimit(resource.RLIMIT_AS, (job.memory_bytes, job.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (job.seconds, job.seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if job.others:
+        return RESULTS.dump_json(run_together((job.analyzer, *job.others), _input(job))).decode()
     return run_one(job.analyzer, _input(job)).model_dump_json()
 
 

@@ -23,7 +23,7 @@ from harness.analyzers.engine import failed_result, list_analyzers, run_one
 from harness.model.base import Record
 from harness.model.options import Limits
 from harness.model.result import AnalyzerResult, AnalyzerStatus
-from harness.pipeline.worker import READY, Job, Outcome, Stop
+from harness.pipeline.worker import READY, RESULTS, Job, Outcome, Stop
 
 #: -I: neither the working directory nor the environment may add modules.
 COMMAND = (sys.executable, "-I", "-m", "harness.pipeline.worker")
@@ -33,6 +33,9 @@ STOP_SECONDS = 5.0
 #: Its imports took 0.3 s where it was measured; a loaded machine takes longer. Not counted as an analyzer's time.
 START_SECONDS = 60.0
 _HEADER_BYTES = 4096
+#: A recording up to this size (of system calls some 100,000) is read once for all light analyzers.
+SMALL_BYTES = 4 << 20
+EVENTS, MESSAGES = "events.jsonl.zst", "messages.jsonl"
 
 
 class _Waiting:
@@ -69,19 +72,42 @@ class WorkerPool:
         """Run one analyzer. Never raises for what it does: its end becomes a failed result."""
         async with self._places:
             started = anyio.current_time()
-            self._number += 1
-            job = Job(
-                number=self._number,
-                analyzer=name,
-                bundle=str(bundle),
-                trust_unsealed=trust_unsealed,
-                declarations=declarations,
-                seconds=max(1, int(self._limits.analyzer_seconds)),
-                memory_bytes=self._limits.analyzer_memory_bytes,
-            )
-            result = await self._await(job)
-            spent = int((anyio.current_time() - started) * 1000)
-            return result.model_copy(update={"duration_ms": spent})
+            job = self._job((name,), bundle, trust_unsealed, declarations)
+            waiting = await self._await(job)
+            return _timed(self._overdue(name) if waiting is None else _read(name, waiting), started)
+
+    async def run_together(
+        self, names: Sequence[str], bundle: Path, trust_unsealed: bool
+    ) -> tuple[AnalyzerResult, ...] | None:
+        """Run several in one process; None when that gave no results, for whichever's fault: run each by itself."""
+        async with self._places:
+            started = anyio.current_time()
+            waiting = await self._await(self._job(names, bundle, trust_unsealed, False))
+            if waiting is None or waiting.outcome is None or waiting.outcome.code or waiting.outcome.overflow:
+                return None
+            try:
+                results = RESULTS.validate_json(waiting.result)
+            except ValidationError:
+                return None
+            if tuple(result.name for result in results) != tuple(names):
+                return None
+            return tuple(_timed(result, started) for result in results)
+
+    def _job(self, names: Sequence[str], bundle: Path, trust_unsealed: bool, declarations: bool) -> Job:
+        self._number += 1
+        return Job(
+            number=self._number,
+            analyzer=names[0],
+            others=tuple(names[1:]),
+            bundle=str(bundle),
+            trust_unsealed=trust_unsealed,
+            declarations=declarations,
+            seconds=max(1, int(self._limits.analyzer_seconds)),
+            memory_bytes=self._limits.analyzer_memory_bytes,
+        )
+
+    def _overdue(self, name: str) -> AnalyzerResult:
+        return failed_result(name, AnalyzerStatus.TIMEOUT, f"no result after {self._limits.analyzer_seconds:g} s")
 
     async def listen(self) -> None:
         """Hand each outcome to whoever waits for it, until the nursery ends. Run as a task."""
@@ -102,7 +128,8 @@ class WorkerPool:
         for waiting in self._waiting.values():
             waiting.done.set()
 
-    async def _await(self, job: Job) -> AnalyzerResult:
+    async def _await(self, job: Job) -> _Waiting | None:
+        """How a job ended; None when its time was over."""
         waiting = self._waiting[job.number] = _Waiting()
         with anyio.move_on_after(START_SECONDS):
             await self._ready.wait()
@@ -114,10 +141,8 @@ class WorkerPool:
             await self._order(Stop(stop=job.number))
             with anyio.move_on_after(STOP_SECONDS):
                 await waiting.done.wait()
-            return failed_result(
-                job.analyzer, AnalyzerStatus.TIMEOUT, f"no result after {self._limits.analyzer_seconds:g} s"
-            )
-        return _read(job.analyzer, waiting)
+            return None
+        return waiting
 
     async def _order(self, order: Record) -> None:
         assert self._process.stdin is not None
@@ -126,6 +151,10 @@ class WorkerPool:
 
 
 _LOST = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
+
+
+def _timed(result: AnalyzerResult, started: float) -> AnalyzerResult:
+    return result.model_copy(update={"duration_ms": int((anyio.current_time() - started) * 1000)})
 
 
 def _read(name: str, waiting: _Waiting) -> AnalyzerResult:
@@ -174,10 +203,35 @@ class _Executor:
             else:
                 results[name] = await self._pool.run(name, self._bundle, self._trust_unsealed, self._declarations)
 
+        async def together(group: list[str]) -> None:
+            made = await self._pool.run_together(group, self._bundle, self._trust_unsealed)
+            if made is not None:
+                results.update(zip(group, made, strict=True))
+                return
+            async with anyio.create_task_group() as singly:
+                for name in group:
+                    singly.start_soon(one, name)
+
+        group = [name for name in names if name not in unavailable and self._light(name)] if self._small() else []
         async with anyio.create_task_group() as tasks:
+            if len(group) > 1:
+                tasks.start_soon(together, group)
             for name in names:
-                tasks.start_soon(one, name)
+                if len(group) < 2 or name not in group:
+                    tasks.start_soon(one, name)
         return results
+
+    def _light(self, name: str) -> bool:
+        found = registry.find(name)
+        return found is not None and found.light and not (self._facts is not None and found.passes(self._facts))
+
+    def _small(self) -> bool:
+        """Is it quicker to read the events once than to share the work among processors?"""
+        try:
+            size = sum((self._bundle / name).stat().st_size for name in (EVENTS, MESSAGES))
+            return not self._declarations and size <= SMALL_BYTES
+        except OSError:
+            return False
 
 
 @asynccontextmanager

@@ -119,6 +119,7 @@ class BehaviorAnalyzer(AnalyzerBase):
 
     fold: ClassVar[type[BehaviorFold]]
     kinds: ClassVar[tuple[Kind, ...]] = ()
+    light = True
 
     def __init_subclass__(cls) -> None:
         titles: dict[str, str] = {}

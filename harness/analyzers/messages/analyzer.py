@@ -28,6 +28,7 @@ class ProtocolAnalyzer(AnalyzerBase):
     version = "1"
     description = "malformed messages, schema violations, noise on stdout, floods, hangs and crashes"
     rules = RULES
+    light = True
 
     def start(self, facts: AnalysisFacts) -> ProtocolFold:
         """Begin; duplicate names are looked for in the surfaces."""

@@ -55,6 +55,40 @@ class _Fold:
         self.finish, self.event = finish, event
 
 
+def test_analyzers_over_one_reading_fail_one_by_one() -> None:
+    def named(name: str, start: Any) -> Any:
+        return type(name, (AnalyzerBase,), {"name": name, "description": "x", "start": start})()
+
+    seen: list[str] = []
+    done = AnalyzerResult(name="good", version="1", status=AnalyzerStatus.COMPLETED)
+    group = [
+        named("starts", lambda self, facts: _raise(ValueError())),
+        named("breaks", lambda self, facts: _Fold(lambda: done, lambda event: _raise(KeyError()))),
+        named("good", lambda self, facts: _Fold(lambda: done, lambda event: seen.append(event.kind))),
+        named("ends", lambda self, facts: _Fold(lambda: _raise(OSError()))),
+        named("lies", lambda self, facts: _Fold(lambda: done)),
+    ]
+    given = healthy().input()
+    kinds = [event.kind for event in given.events]
+    results = engine.run_analyzers(group, RecordingInput(facts=given.facts, events=healthy().input().events))
+    assert seen == kinds and len(kinds) > 3
+    assert [result.name for result in results] == ["starts", "breaks", "good", "ends", "lies"]
+    assert [result.status.failed for result in results] == [True, True, False, True, True]
+    assert [result.reason.split(": ")[1] for result in results if result.reason] == [
+        "ValueError in start",
+        f"KeyError in event {kinds[0]}",
+        "OSError in finish",
+        "the result is not its own",
+    ]
+
+    def damaged() -> Any:
+        yield from healthy().input().events
+        raise EOFError
+
+    failed = engine.run_analyzers(group[2:], RecordingInput(facts=given.facts, events=damaged()))
+    assert {result.reason.split(": ")[1] for result in failed} == {"EOFError in the events"}
+
+
 def _raise(error: BaseException, cause: BaseException | None = None) -> Any:
     raise error from cause
 
