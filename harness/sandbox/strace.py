@@ -88,7 +88,8 @@ class Tracer:
             Filter(profile),
             session=session,
             phase=phase,
-            offset=time.time_ns() - time.monotonic_ns() + epoch,
+            clock=time.time_ns() - time.monotonic_ns(),
+            epoch=epoch,
             word=word,
             uid=uid,
         )
