@@ -6,8 +6,8 @@ Nothing here, nor in any analyzer, does I/O; the engine isolates what goes wrong
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -32,19 +32,36 @@ class ServerSurface:
     server: str | None = None
 
 
+class Contents(Protocol):
+    """The bytes that events point to. They are handed in, as events are, because analyzers open nothing themselves."""
+
+    def chunks(self, sha256: str) -> Iterator[bytes]:
+        """The bytes kept under this digest, in pieces of at most a megabyte; nothing where there are none."""
+        ...
+
+
+class NoContents:
+    """Contents of which nothing was kept."""
+
+    def chunks(self, sha256: str) -> Iterator[bytes]:
+        """Nothing."""
+        return iter(())
+
+
 @dataclass(frozen=True)
 class AnalysisFacts:
     """What is known before the first event.
 
     `manifest`: None where nothing was run. `surfaces`: every look at a live server, in order.
     `declared`: saved declarations of one or more servers (read from a file, so STATIC).
-    `complete`: False when the recording was cut off.
+    `complete`: False when the recording was cut off. `contents`: what events point to (payloads of flows).
     """
 
     manifest: Manifest | None = None
     surfaces: tuple[Surface, ...] = ()
     complete: bool = True
     declared: tuple[ServerSurface, ...] = ()
+    contents: Contents = field(default=NoContents(), compare=False)
 
     @property
     def served(self) -> bool:

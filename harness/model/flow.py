@@ -80,6 +80,32 @@ class FlowEvent(EventBase):
     end: str = ""
     began: int = 0
 
+    @property
+    def address(self) -> str:
+        """The remote address without its port."""
+        return split_end(self.remote)[0]
+
+    @property
+    def port(self) -> int:
+        """The remote port, 0 where there is none."""
+        return split_end(self.remote)[1]
+
+    @property
+    def host(self) -> str:
+        """What the target called the other end: the name it asked TLS or DNS for, else the address."""
+        return (self.sni or (self.names[0] if self.names else "") or self.address).rstrip(".").lower()
+
+
+def split_end(text: str) -> tuple[str, int]:
+    """An end of a flow or socket (`203.0.113.1:443`, `[2001:db8::1]:443`, `2001:db8::1`) as address and port."""
+    if text.startswith("["):
+        address, _, port = text[1:].partition("]:")
+        return address.rstrip("]"), int(port) if port.isdecimal() and port.isascii() else 0
+    address, colon, port = text.rpartition(":")
+    if not colon or ":" in address or not (port.isdecimal() and port.isascii()):
+        return text, 0
+    return address, int(port)
+
 
 class GatewayEndEvent(EventBase):
     """What the gateway says of itself at the end of a session.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from harness.pipeline.seal import check_seal
 #: A frame's data is bounded when written; this is twice that with room for escapes.
 MAX_LINE_BYTES = 16 << 20
 MAX_FILE_BYTES = 256 << 20
+CHUNK_BYTES = 1 << 20
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 _SURFACES: TypeAdapter[tuple[Surface, ...]] = TypeAdapter(tuple[Surface, ...])
 
@@ -57,7 +60,16 @@ class BundleRecording:
     @property
     def facts(self) -> AnalysisFacts:
         """What an analyzer knows before the first event."""
-        return AnalysisFacts(manifest=self._manifest, surfaces=self._surfaces, complete=self._complete)
+        return AnalysisFacts(manifest=self._manifest, surfaces=self._surfaces, complete=self._complete, contents=self)
+
+    def chunks(self, sha256: str) -> Iterator[bytes]:
+        """The blob of that digest in pieces, nothing where there is none (see `analyzers.base.Contents`)."""
+        path = self.folder / "blobs" / sha256
+        if not _DIGEST.fullmatch(sha256) or path.is_symlink() or not path.is_file():
+            return
+        with path.open("rb") as file:
+            while piece := file.read(CHUNK_BYTES):
+                yield piece
 
     def events(self) -> Iterator[Event]:
         """All events by number. The tail of an incomplete bundle may be cut; elsewhere damage raises BundleError."""
