@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from harness.model.base import Record
 from harness.model.call import Call, CallBooks, Outcome
+from harness.model.payload import Boundary
 from harness.model.probe import LookRequest, Probe, ProbeBooks, Probed
 from harness.model.surface import Surface
 from harness.model.world import World
@@ -64,7 +65,7 @@ class Action(Record):
     the target said asks for the change. `obstacle` and `notes` go with CONCLUDE: they are recorded as they are.
     `call` goes with CALL. LOOK reads the surface again; RESTART ends the session and starts a clean one with a fresh
     world, as the last START said. `probe` goes with PROBE, `look` with LOOK, `books` with the CONCLUDE that ends the
-    probes, `call_books` with the one that ends the calls.
+    probes, `boundaries` with the one before the calls, `call_books` with the one that ends them.
     """
 
     number: int
@@ -79,6 +80,7 @@ class Action(Record):
     obstacle: Obstacle | None = None
     what: str = ""
     notes: tuple[str, ...] = ()
+    boundaries: tuple[Boundary, ...] = ()
     call: Call | None = None
     probe: Probe | None = None
     look: LookRequest | None = None
@@ -108,6 +110,8 @@ class Observation(Record):
     exit_code: int | None = None
     exit_signal: int | None = None
     variables: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
     left: float | None = None
     outcome: Outcome | None = None
     probed: Probed | None = None
