@@ -29,6 +29,7 @@ from harness.sandbox.streams import ContainerStreams, attach
 
 TRACER_IMAGE = "tracer"
 READY_SECONDS = 20.0
+AGAIN_SECONDS = 0.1
 MARK_SECONDS = 10.0
 #: How long strace may take to see that nobody is left, and then to obey.
 END_SECONDS = 3.0
@@ -51,7 +52,7 @@ _FIND = (
 
 def tracer_script(pid: int | None) -> str:
     """The shell script of a tracer that attaches to `pid` of its namespace, or to the gate that waits there."""
-    options = f"-f -y -xx -s {STRING_BYTES} -e signal=none -e raw={_UNDECODED} -o /dev/stdout"
+    options = f"-f -y -xx -s {STRING_BYTES} -e raw={_UNDECODED} -o /dev/stdout"
     stamps = "--absolute-timestamps=format:unix,precision:ns"
     find = f"set -- {pid}; " if pid is not None else _FIND
     return f"{find}echo watching $1; exec strace {options} {stamps} -p $1 sh -c '{_MARKER}' 2>&1"
@@ -106,16 +107,22 @@ class Tracer:
         """Return when strace watches its process and the marker. Raises `RecorderUnavailable`, `EngineError`."""
         with anyio.move_on_after(READY_SECONDS):
             await self._started.wait()
-            if self._streams is not None:
+            while self._streams is not None and not self._watching and not self.ended.is_set():
+                # Said again and again: the waiting gate's own line has no end until another's cuts in.
                 await self._tell(f"{Phase.START}/{self._word}")
-                while not (self._decoder.proved and self._decoder.attached) and not self.ended.is_set():
-                    await self._seen.wait()
+                with anyio.move_on_after(AGAIN_SECONDS):
+                    while not self._watching and not self.ended.is_set():
+                        await self._seen.wait()
         if self._error is not None:
             raise self._error
-        if not self._decoder.proved or not self._decoder.attached:
+        if not self._watching:
             why = self._decoder.refused or "strace did not begin in time"
             raise RecorderUnavailable(f"strace can't work here: {why}", remedy="`harness doctor` says what can be used")
         self._loaded = True
+
+    @property
+    def _watching(self) -> bool:
+        return self._decoder.proved and self._decoder.attached
 
     def expect(self, nonce: str) -> None:
         """A heartbeat with this nonce was asked for: it must be among the events, else the record is not whole."""

@@ -254,7 +254,8 @@ class StraceDecoder:
             return
         self._tell_transfers(task.pid)
         self._calls.gone(found.tid)
-        code, number = found.number, None
+        code: int | None = found.number
+        number: int | None = None
         if found.what == "killed":
             code, number = None, int(signal.Signals.__members__.get(found.body.decode("ascii", "replace"), 0))
         event = {**self._common(found.tid, task, found.time, []), "what": "exit", "code": code, "signal": number}
