@@ -60,7 +60,8 @@ class Probe(Record):
     """One probe, complete: written to plan.jsonl before it is sent; its phase is `probe:<id>`.
 
     `sends`: the lines in order, with `<fill:X:N>` for N times X still to be unfolded (see `wire_bytes` of the catalog).
-    `ids`: the ids of the requests in them that an answer can carry. `alive`: the request sent right behind, with the
+    `ids`: those that an answer can carry, each as JSON text, at most
+    `answers` times. `alive`: the request sent right behind, with the
     id `alive_id`, whose answer says that the server goes on. `version`: the protocol version that was proposed.
     `patience`: seconds that the answers are waited for once the server is known to live. `accepted`: how bad it is
     where what must be rejected is accepted. `attempt`: 2 when it is sent again in a fresh session.
@@ -71,7 +72,8 @@ class Probe(Record):
     family: Family
     sends: tuple[str, ...]
     encoding: Encoding = Encoding.UTF8
-    ids: tuple[int | str, ...] = ()
+    ids: tuple[str, ...] = ()
+    answers: int = 1
     alive: str = ""
     alive_id: int = 0
     must: Must = Must.LIVE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from harness.model.base import JsonObject, JsonValue, Record
+from harness.model.base import JsonObject, JsonValue, Record, canonical_json, sha256_hex
 
 
 class ItemKind(StrEnum):
@@ -76,3 +76,17 @@ class Surface(Record):
     def of(self, kind: ItemKind) -> tuple[Item, ...]:
         """The items of one kind, in the order they were served."""
         return tuple(item for item in self.items if item.kind is kind)
+
+    def unlike(self, first: Surface) -> bool:
+        """Whether this look shows other declarations than the first, as far as both were read to their end."""
+        if (self.instructions or "") != (first.instructions or ""):
+            return True
+        whole = self._whole() & first._whole()
+        return any(_digests(self.of(kind)) != _digests(first.of(kind)) for kind in whole)
+
+    def _whole(self) -> set[ItemKind]:
+        return {outcome.kind for outcome in self.lists if outcome.end in (ListEnd.COMPLETE, ListEnd.NOT_OFFERED)}
+
+
+def _digests(items: tuple[Item, ...]) -> list[str]:
+    return sorted(sha256_hex(canonical_json(item.value)) for item in items)

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from harness.model.options import ActiveLevel, RunOptions
-from harness.probing.chain import Chain, Stage
+from harness.probing.chain import Chain, Ground, Stage
+from harness.probing.drift import DriftPlanner
+from harness.probing.malformed.catalog import Catalog
+from harness.probing.malformed.planner import ProbePlanner
 from harness.probing.planner import Planner
 from harness.probing.starting import StartFacts, StartPlanner
 
 
-def plan_of_run(options: RunOptions, facts: StartFacts) -> Planner:
-    """Start and read the declarations; at `safe` the malformed messages follow, at `tool-calls` the calls too."""
-    stages = _stages(options)
+def plan_of_run(options: RunOptions, facts: StartFacts, catalog: Catalog | None = None) -> Planner:
+    """Start and read the declarations; at `safe` the malformed messages follow, at `tool-calls` the calls too.
+
+    `catalog`: of malformed messages, none where it is not given. The last stage looks again at what is declared.
+    """
+    stages = _stages(options, catalog or Catalog())
     return Chain(StartPlanner(options, facts, hold=bool(stages)), stages)
 
 
-def _stages(options: RunOptions) -> tuple[Stage, ...]:
+def _stages(options: RunOptions, catalog: Catalog) -> tuple[Stage, ...]:
     if options.active is ActiveLevel.NONE:
         return ()
-    return ()
+
+    def probes(ground: Ground) -> Planner | None:
+        return ProbePlanner(catalog, ground, options.transport) if ground.usable and ground.surface else None
+
+    def looks(ground: Ground) -> Planner | None:
+        return DriftPlanner(catalog, ground, options.transport) if ground.first else None
+
+    return (probes, looks)

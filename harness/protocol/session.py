@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -47,6 +47,8 @@ _OUR_ID = re.compile("[0-9]{1,9}")
 _ID_HEAD_BYTES = 256
 _TOO_MUCH = frozenset({Anomaly.TOO_LONG, Anomaly.TOO_DEEP, Anomaly.TOO_MANY_VALUES})
 _TAIL_BYTES = 128
+#: Of a line that is sent as bytes, this much is recorded: what is longer is filling of ours.
+_SENT_KEEP_BYTES = 16 << 10
 
 
 @asynccontextmanager
@@ -115,6 +117,8 @@ class RawSession:
         self.phase = phase
         self.protocol_version: str | None = None
         self.notifications = 0
+        #: Called with each line that comes, and the number of its frame.
+        self.watch: Callable[[Line, int], None] | None = None
         self._stdin, self._stdout, self._sink, self._limits = stdin, stdout, sink, limits
         self._framer = LineFramer(limits)
         self._ended = anyio.Event()
@@ -125,6 +129,7 @@ class RawSession:
         self._last_id = 0
         self._pending: dict[int, _Pending] = {}
         self._answered: set[int] = set()
+        self._admitted: set[int] = set()
         self._timed_out = False
         self._asked_of_us = 0
         replies: tuple[MemoryObjectSendStream[JsonObject], MemoryObjectReceiveStream[JsonObject]] = (
@@ -193,6 +198,27 @@ class RawSession:
             )
         return False
 
+    def admit(self, ids: Iterable[int]) -> None:
+        """Expect answers with these ids, which `send_bytes` carries, at any time and any number of them."""
+        self._admitted.update(ids)
+
+    async def send_bytes(self, data: bytes, *, timeout: float) -> bool:
+        """Send lines as they are, whatever they hold; `data` ends with a newline.
+
+        False when they could not be written within `timeout` seconds, which is recorded, or stdin is gone. Raises
+        HarnessError when a stream reports that our side broke.
+        """
+        written = False
+        with anyio.move_on_after(timeout) as scope:
+            written = await self._write_bytes(data.removesuffix(b"\n"), keep=_SENT_KEEP_BYTES)
+        if scope.cancelled_caught:
+            self._sink.record(
+                DeadlineEvent(phase=self.phase, session=self.name, what="probe", seconds=timeout, blocked=True)
+            )
+        if self._failure is not None:
+            raise self._failure
+        return written
+
     def note(self, text: str) -> None:
         """Record a fact about this session that a reader of the bundle needs."""
         self._sink.record(NoteEvent(phase=self.phase, session=self.name, text=text))
@@ -206,11 +232,14 @@ class RawSession:
 
     async def _write(self, message: JsonObject) -> bool:
         """Record and send one frame. False when stdin is gone; after a write that was cut short, always."""
+        return await self._write_bytes(json.dumps(message, separators=(",", ":")).encode())
+
+    async def _write_bytes(self, data: bytes, *, keep: int | None = None) -> bool:
         async with self._writing:
             if self._jammed:
                 return False
-            data = json.dumps(message, separators=(",", ":")).encode()
-            self._record(Direction.SENT, data, len(data), ())
+            for line in data.split(b"\n"):
+                self._record(Direction.SENT, line if keep is None else line[:keep], len(line), ())
             self._jammed = True  # unless the send comes to its end
             try:
                 await self._stdin.send(data + b"\n")
@@ -289,6 +318,8 @@ class RawSession:
                     matched.append((pending, message))
         noticed = tuple(anomalies)
         frame = self._record(Direction.RECEIVED, line.raw, line.size, noticed)
+        if self.watch is not None:
+            self.watch(line, frame)
         for pending, response in matched:
             pending.resolve(outcome_of(response, noticed, frame, line.size, line.values))
         if not line.parsed and (hit := self._named_in(line)) is not None:
@@ -312,6 +343,8 @@ class RawSession:
                 identifier = next(iter(self._pending))  # an error about a request it could not read
             else:
                 return None, tag if identifier is not None or not response.failed else None
+        if identifier in self._admitted:
+            return None, None
         if identifier in self._answered:
             return None, Anomaly.REPEATED_ID
         if not 1 <= identifier <= self._last_id:

@@ -1,0 +1,73 @@
+"""The plan of looking again: the same session once more, then a second life with another client's name and a later
+clock; and where that one shows something else, a third as the first was, to tell what it goes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.model.options import Transport
+from harness.model.plan import Action, ActionKind, Observation
+from harness.model.probe import LookRequest, Probe
+from harness.probing.chain import MAIN, Ground
+from harness.probing.malformed.catalog import Catalog
+from harness.probing.malformed.planner import alive_methods, alive_request
+from harness.probing.malformed.templates import Ids
+
+#: A client that many people use, by the name that it gives itself.
+OTHER_CLIENT = "claude-ai"
+#: More than a year: past any date of this one.
+DAYS = 400
+
+SAME_SESSION = "same-session"
+SECOND_SESSION = "second-session"
+THIRD_SESSION = "third-session"
+
+#: Looks within one session: what changes with their number shows.
+LOOKS = 2
+
+
+class DriftPlanner:
+    """Made for one ground. `next(observation)` answers with the next look; None when there are no more."""
+
+    def __init__(self, catalog: Catalog, ground: Ground, transport: Transport = Transport.STDIO) -> None:
+        assert ground.first is not None
+        self._ground = ground
+        self._first = ground.first
+        ids = Ids()
+        alive = (*alive_methods(self._first),)[0]
+        self._before = tuple(
+            self._with_alive(probe, alive, ids) for probe in catalog.probes(self._first, transport, ids, before=True)
+        )
+        self._seen: Observation | None = None
+        self._steps = self._conversation()
+
+    def next(self, observation: Observation | None) -> Action | None:
+        """The look to take now, given what came of the last one (None at the beginning)."""
+        self._seen = observation
+        return next(self._steps, None)
+
+    def _conversation(self) -> Iterator[Action]:
+        if self._ground.usable:
+            for _ in range(LOOKS):
+                yield _look(LookRequest(name=SAME_SESSION), MAIN)
+                if self._seen is None or not self._seen.usable:
+                    break
+        yield _look(
+            LookRequest(name=SECOND_SESSION, client=OTHER_CLIENT, days=DAYS, before=self._before), SECOND_SESSION
+        )
+        if self._changed():
+            yield _look(LookRequest(name=THIRD_SESSION), THIRD_SESSION)
+
+    def _changed(self) -> bool:
+        surface = self._seen.surface if self._seen is not None else None
+        return surface is not None and surface.unlike(self._first)
+
+    def _with_alive(self, probe: Probe, method: str, ids: Ids) -> Probe:
+        identifier = ids.take()
+        alive = alive_request(method, identifier, self._first)
+        return probe.model_copy(update={"alive": alive, "alive_id": identifier, "method": method})
+
+
+def _look(request: LookRequest, session: str) -> Action:
+    return Action(number=0, kind=ActionKind.LOOK, session=session, look=request)
