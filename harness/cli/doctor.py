@@ -11,10 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.cli.console import ProgressLine, stderr_console
-from harness.model.errors import EngineError
+from harness.model.errors import EngineError, HarnessError
+from harness.model.options import RecorderChoice, RunOptions
+from harness.model.recording import ImageFact
 from harness.model.result import ExitCode
+from harness.pipeline.fallback import choose_recorder
+from harness.sandbox.docker import docker_sandbox
 from harness.sandbox.engine import Engine
-from harness.sandbox.images import ImageState, list_images
+from harness.sandbox.images import ImageState, find_image, list_images
 from harness.sandbox.readiness import Check, checks
 from harness.sandbox.setup import set_up_engine
 
@@ -72,11 +76,13 @@ async def _rows() -> tuple[Check, ...]:
     try:
         async with Engine() as engine:
             images = await list_images(engine)
-    except EngineError:
+            recorder = await _recorder(engine)
+    except HarnessError:
         return rows
     missing = [image.name for image in images if image.state is not ImageState.PRESENT]
     return (
         *rows,
+        recorder,
         Check(
             name="images",
             ok=not missing,
@@ -84,6 +90,30 @@ async def _rows() -> tuple[Check, ...]:
             remedy=f"harness images build ({', '.join(missing)}); a run makes what it needs" if missing else "",
             required=False,
         ),
+    )
+
+
+async def _recorder(engine: Engine) -> Check:
+    """Which recorder a run would get, and why not a better one; nothing is made for it that is not there."""
+
+    async def there(name: str) -> ImageFact:
+        found = await find_image(engine, name)
+        if found is None:
+            raise HarnessError(f"the image {name} is not made yet")
+        return found
+
+    async with docker_sandbox(engine, "doctor", there) as sandbox:
+        found = await choose_recorder(sandbox, RunOptions(recorder=RecorderChoice.AUTO))
+    detail = f"{found.recorder}, grade {found.grade}"
+    remedy = "harness images build" if "is not made yet" in found.said else ""
+    if found.said and not remedy:
+        remedy = "see docs/recording.md for what each recorder needs"
+    return Check(
+        name="recorder",
+        ok=found.recorder is not RecorderChoice.NONE,
+        detail=f"{detail}; {found.said}" if found.said else detail,
+        remedy=remedy,
+        required=False,
     )
 
 

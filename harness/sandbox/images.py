@@ -66,6 +66,12 @@ async def ensure_image(engine: Engine, name: str, progress: Progress) -> ImageFa
     return ImageFact(name=name, id=found)
 
 
+async def find_image(engine: Engine, name: str) -> ImageFact | None:
+    """The image of that folder as the engine has it now; None where it would have to be made."""
+    found = await _find(engine, image_spec(name))
+    return None if found is None else ImageFact(name=name, id=found)
+
+
 async def list_images(engine: Engine) -> tuple[ImageStatus, ...]:
     """The state of every image folder, then what the engine has of folders that no longer exist."""
     specs = image_specs()

@@ -107,20 +107,19 @@ class Tracer:
         """Return when strace watches its process and the marker. Raises `RecorderUnavailable`, `EngineError`."""
         with anyio.move_on_after(READY_SECONDS):
             await self._started.wait()
-            while self._streams is not None and not self._watching and not self.ended.is_set():
+            while not (self._watching() or self.ended.is_set()):
                 # Said again and again: the waiting gate's own line has no end until another's cuts in.
                 await self._tell(f"{Phase.START}/{self._word}")
                 with anyio.move_on_after(AGAIN_SECONDS):
-                    while not self._watching and not self.ended.is_set():
+                    while not self._watching() and not self.ended.is_set():
                         await self._seen.wait()
         if self._error is not None:
             raise self._error
-        if not self._watching:
+        if not self._watching():
             why = self._decoder.refused or "strace did not begin in time"
             raise RecorderUnavailable(f"strace can't work here: {why}", remedy="`harness doctor` says what can be used")
         self._loaded = True
 
-    @property
     def _watching(self) -> bool:
         return self._decoder.proved and self._decoder.attached
 
