@@ -17,9 +17,19 @@ import anyio.to_thread
 import zstandard
 
 from harness.model.base import Record, canonical_json
+from harness.model.grade import grade_of, weaker
 from harness.model.options import Limits
 from harness.model.plan import Action
-from harness.model.recording import Event, FrameEvent, LimitEvent, Manifest, ProcessEvent, SyscallEvent
+from harness.model.recording import (
+    Event,
+    FrameEvent,
+    Grade,
+    LimitEvent,
+    Manifest,
+    ProcessEvent,
+    RecorderEndEvent,
+    SyscallEvent,
+)
 from harness.model.surface import Item, Surface
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.redaction import Redactor
@@ -49,6 +59,7 @@ class BundleWriter:
         self._shortening = False
         self._kernel_events = 0
         self.dropped_kernel_events = 0
+        self.grade = Grade.TRUSTED  # the weakest of the records so far
         self._surfaces: list[Surface] = []
         self._phases: list[str] = []
         self._listeners: list[Callable[[Event], None]] = []
@@ -89,6 +100,8 @@ class BundleWriter:
         """Number, stamp and store one event; returns its number."""
         self._seq += 1
         stamp = {"seq": self._seq, "t": self._entropy.monotonic_ns() - self._started}
+        if isinstance(event, RecorderEndEvent):
+            self.grade = weaker(self.grade, grade_of(event))
         event = event.model_copy(update=stamp)
         if isinstance(event, FrameEvent):
             self._frame(event)

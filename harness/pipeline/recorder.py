@@ -13,6 +13,7 @@ import harness
 from harness.acquisition import acquire
 from harness.model.canary import Canary
 from harness.model.errors import HarnessError, TargetError
+from harness.model.grade import weaker
 from harness.model.options import RecorderChoice, RunOptions
 from harness.model.recording import Manifest, Phase
 from harness.model.target import Acquired, TargetRef
@@ -70,7 +71,7 @@ class Recorder:
                 raise
             self._know(problems=(*self._manifest.problems, *dict.fromkeys(map(str, blamed))))
         self._bundle.end_recording()
-        self._know(finished=True, timing=self._timing)
+        self._know(finished=True, timing=self._timing, grade=weaker(self._manifest.grade, self._bundle.grade))
 
     async def _stages(self, ref: TargetRef, sandbox: Sandbox) -> None:
         if self._options.recorder in (RecorderChoice.AUTO, RecorderChoice.EBPF):
