@@ -129,6 +129,10 @@ class SandboxedProcess(Protocol):
         """Have the warden make the phase mark inside the target's pid namespace."""
         ...
 
+    async def peak_memory(self) -> int | None:
+        """The most memory in bytes that all its processes had at once so far; None where that can't be known."""
+        ...
+
     async def wait(self) -> ExitReport:
         """Wait for the process to end. Raises EngineError when the engine is gone."""
         ...

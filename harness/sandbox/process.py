@@ -85,6 +85,10 @@ class DockerProcess:
     async def mark(self, phase: str, nonce: str) -> None:
         await self._warden.mark(phase, nonce)
 
+    async def peak_memory(self) -> int | None:
+        await self._sample()
+        return self._memory.peak_bytes
+
     async def wait(self) -> ExitReport:
         await self._ended.wait()
         if self._report is None:
