@@ -138,6 +138,11 @@ class Analyzer(Protocol):
     def materials(self) -> frozenset[Material]: ...
 
     @property
+    def facts_only(self) -> bool:
+        """True when it looks at no event: it is shown none."""
+        ...
+
+    @property
     def light(self) -> bool:
         """True when an event costs it little: it may share one reading of them with others."""
         ...
@@ -167,6 +172,7 @@ class AnalyzerBase:
     description: str
     rules: tuple[Rule, ...] = ()
     materials: frozenset[Material] = frozenset({Material.RECORDING})
+    facts_only: bool = False
     light: bool = False
 
     def availability(self) -> str | None:

@@ -6,8 +6,10 @@ into a gap. Errors of the engine, the registry and the operator are raised inste
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+
+import anyio
 
 import harness
 from harness.acquisition import acquire
@@ -52,8 +54,11 @@ class Recorder:
         self._progress = progress
         self._timing: dict[str, int] = {}
 
-    async def record(self, ref: TargetRef) -> None:
-        """Do the recording and leave a finished manifest. Raises UsageError, HarnessError."""
+    async def record(self, ref: TargetRef, judge: Callable[[], Awaitable[None]]) -> None:
+        """Do the recording and leave a finished manifest; then `judge`, while the sandbox is taken down.
+
+        Raises UsageError, HarnessError, and what `judge` raises.
+        """
         self._manifest = Manifest(
             harness_version=harness.__version__,
             run_id=self._run_id,
@@ -62,9 +67,29 @@ class Recorder:
             started_at=self._entropy.now().isoformat(timespec="seconds"),
         )
         self._bundle.manifest(self._manifest)
+        errors: list[Exception] = []
+
+        async def judged() -> None:
+            try:
+                await judge()
+            except Exception as error:
+                errors.append(error)
+
+        async with anyio.create_task_group() as tasks:
+            try:
+                async with open_sandbox(self._run_id, self._progress.note) as sandbox:
+                    await self._whole(ref, sandbox)
+                    tasks.start_soon(judged)
+            except Exception as error:
+                errors.insert(0, error)
+                tasks.cancel_scope.cancel()
+        if errors:
+            raise errors[0]
+
+    async def _whole(self, ref: TargetRef, sandbox: Sandbox) -> None:
+        """All stages; what the target is to blame for becomes a problem."""
         try:
-            async with open_sandbox(self._run_id, self._progress.note) as sandbox:
-                await self._stages(ref, sandbox)
+            await self._stages(ref, sandbox)
         except (TargetError, BaseExceptionGroup) as error:
             blamed = target_errors(error)
             if not blamed:

@@ -64,10 +64,17 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
     await anyio.to_thread.run_sync(forget_old_bundles)
     async with worker_pool(options.jobs, options.limits) as pool:
         with BundleWriter(folder, entropy, options.limits, request.secrets.values()) as bundle:
-            await Recorder(bundle, options, request.secrets, run_id, entropy, progress).record(ref)
-            progress.phase("judge")
-            recording = BundleRecording(folder, trust_unsealed=True, verify=False)
-            executor = pool.executor(folder, trust_unsealed=True, facts=recording.facts)
-            result = await judge(recording, selected, request.policy, executor, entropy.now().date(), timed=True)
-            await bundle.seal(render_json(result, color=False, width=0))
-    return result
+            results: list[ScanResult] = []
+
+            async def judge_it() -> None:
+                progress.phase("judge")
+                recording = BundleRecording(folder, trust_unsealed=True, verify=False)
+                executor = pool.executor(folder, trust_unsealed=True, facts=recording.facts)
+                today = entropy.now().date()
+                result = await judge(recording, selected, request.policy, executor, today, timed=True)
+                await bundle.seal(render_json(result, color=False, width=0))
+                results.append(result)
+
+            recorder = Recorder(bundle, options, request.secrets, run_id, entropy, progress)
+            await recorder.record(ref, judge_it)
+    return results[0]

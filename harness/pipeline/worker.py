@@ -89,7 +89,9 @@ def _input(job: Job) -> AnalysisInput:
     if job.declarations:
         return DeclarationInput(servers=read_declarations(Path(job.bundle), Limits()).inputs)
     recording = BundleRecording(Path(job.bundle), trust_unsealed=job.trust_unsealed, verify=False)
-    return RecordingInput(facts=recording.facts, events=recording.events())
+    names = (job.analyzer, *job.others)
+    wanted = any(found is None or not found.facts_only for found in map(registry.find, names))
+    return RecordingInput(facts=recording.facts, events=recording.events() if wanted else ())
 
 
 @dataclass

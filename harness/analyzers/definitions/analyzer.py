@@ -38,6 +38,7 @@ class DefinitionsAnalyzer(AnalyzerBase):
     version = "2"
     description = "hidden characters, injected instructions and pushy directives in what the server declares"
     materials = frozenset({Material.RECORDING, Material.DECLARATIONS})
+    facts_only = True
 
     def __init__(self, checks: tuple[Check, ...] = CHECKS) -> None:
         self.checks = checks
