@@ -10,11 +10,12 @@ from contextlib import AsyncExitStack
 import anyio
 import anyio.abc
 
-from harness.model.call import Outcome
-from harness.model.options import RunOptions
+from harness.model.call import BoundariesEvent, CallBooksEvent, Outcome, WorldEvent
+from harness.model.options import ActiveLevel, RunOptions
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.recording import NoteEvent, ObstacleEvent, Phase
 from harness.model.surface import ItemKind, ListEnd, Surface
+from harness.model.world import World
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.calls import Caller
 from harness.pipeline.entropy import Entropy
@@ -22,6 +23,7 @@ from harness.pipeline.progress import Progress
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
+from harness.pipeline.world import plant
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
 from harness.protocol.discovery import discover
@@ -128,8 +130,23 @@ class Driver:
             self._progress.note(f"attempt {action.attempt}: {action.why}")
         self._patience = min(self._options.start_timeout, action.adjustment.patience or self._options.start_timeout)
         self._started = action
+        world, spec = self._planted(MAIN, spec)
         await self._open(MAIN, action, spec, stack)
-        return Observation(number=action.number, usable=True)
+        return self._opened(action, spec, world, usable=True)
+
+    def _planted(self, session: str, spec: LaunchSpec) -> tuple[World | None, LaunchSpec]:
+        """A fresh world for one life, where calls are to be made; recorded before the life begins."""
+        if self._options.active is not ActiveLevel.TOOL_CALLS:
+            return None, spec
+        planted = plant(self._entropy, spec)
+        network = str(self._options.network)
+        self._bundle.record(WorldEvent(phase=Phase.START, session=session, world=planted.world, network=network))
+        return planted.world, planted.into(spec)
+
+    def _opened(self, action: Action, spec: LaunchSpec, world: World | None, *, usable: bool) -> Observation:
+        return Observation(
+            number=action.number, usable=usable, world=world, arguments=spec.argv[1:], environment=spec.environment
+        )
 
     async def _open(self, name: str, action: Action, spec: LaunchSpec, stack: AsyncExitStack) -> RawSession:
         session = self._session = await stack.enter_async_context(
@@ -167,13 +184,15 @@ class Driver:
         if spec is None:
             return Observation(number=action.number, usable=False, detail="this can't be made")
         self._sessions += 1
-        raw = await self._open(f"again-{self._sessions}", self._started, spec, stack)
+        name = f"again-{self._sessions}"
+        world, spec = self._planted(name, spec)
+        raw = await self._open(name, self._started, spec, stack)
         with anyio.move_on_at(deadline):
             self._greeting = await greet(
                 raw, start_timeout=self._options.start_timeout, call_timeout=self._options.call_timeout
             )
         usable = self._greeting.failure is None and self._greeting.era is not None and raw.closed is None
-        return Observation(number=action.number, usable=usable)
+        return self._opened(action, spec, world, usable=usable)
 
     async def _call(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
         assert action.call is not None and self._raw is not None
@@ -298,6 +317,10 @@ class Driver:
     def _conclude(self, action: Action) -> None:
         for note in action.notes:
             self._bundle.record(NoteEvent(phase=Phase.STOP, text=note))
+        if action.boundaries:
+            self._bundle.record(BoundariesEvent(phase=Phase.IDLE, boundaries=action.boundaries))
+        if action.call_books is not None:
+            self._bundle.record(CallBooksEvent(phase=Phase.IDLE, books=action.call_books))
         if action.obstacle is not None:
             self._bundle.record(ObstacleEvent(phase=Phase.STOP, obstacle=action.obstacle, what=action.what))
 

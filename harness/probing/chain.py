@@ -5,8 +5,8 @@ The chain numbers the actions, keeps the ground that the stages stand on, and st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from harness.model.plan import Action, ActionKind, Observation
@@ -27,7 +27,8 @@ class Ground:
 
     `open`: a main session runs; `usable`: it answered when it was last asked. A stage that finds it open and not
     usable begins with RESTART, or leaves. `surface`: what the main session declared when it was last looked at, and
-    `first` what it declared at the beginning. `world`: that of the session.
+    `first` what it declared at the beginning. `world`: that of the session. `arguments` and `environment`: what the
+    target was started with.
     """
 
     open: bool = False
@@ -35,6 +36,8 @@ class Ground:
     surface: Surface | None = None
     first: Surface | None = None
     world: World | None = None
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def after(self, action: Action, seen: Observation) -> Ground:
         """The ground once `action` came to `seen`."""
@@ -50,6 +53,8 @@ class Ground:
             surface=surface,
             first=self.first or surface,
             world=seen.world or self.world,
+            arguments=seen.arguments or self.arguments,
+            environment=seen.environment or self.environment,
         )
 
 

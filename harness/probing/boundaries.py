@@ -1,0 +1,241 @@
+"""The boundaries of a target, found before anything of it is called: what it was started with, and what it says.
+
+A boundary is what an effect has to cross to be a fault. Where nothing draws one, an effect is a capability. Roots are
+absolute paths in the arguments and the environment of the start; lists of commands and read-only modes are found by
+the words around them; that data is not code, and that internal addresses are nobody's business, is convention, unless
+the tool says otherwise. Pure.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from harness.model.base import JsonValue
+from harness.model.payload import Boundary, BoundaryKind, PayloadClass
+from harness.model.surface import ItemKind, Surface
+from harness.model.world import World
+
+TEXT_CHARACTERS = 200
+MOST = 400
+WORDS_CHARACTERS = 4000
+
+#: Variables and options that list what may be run.
+_ALLOW_NAME = re.compile(
+    r"(?:allow|permit|white|safe|approved)[a-z]*[_-]?(?:ed|list|listed)?[_-]*(?:commands?|cmds?|binar|programs?|exec)",
+    re.IGNORECASE,
+)
+_READ_ONLY_OPTION = re.compile(
+    r"^-{1,2}(?:read[_-]?only|ro|(?:disable|no|without|block)[_-]?(?:write|delete|writes|mutation)s?)(?:=(?:1|true|yes|on))?$",
+    re.IGNORECASE,
+)
+_READ_ONLY_NAME = re.compile(r"(?:^|_)(?:READ_?ONLY|DISABLE_WRITES?|NO_WRITES?)$", re.IGNORECASE)
+_YES = frozenset({"1", "true", "yes", "on"})
+#: A description that draws a root: the tool works inside of something.
+_FOLDER = r"(?:director(?:y|ies)|folders?|workspace|root|project|repositor(?:y|ies)|sandbox)"
+_ROOT_WORDS = re.compile(
+    r"\b(?:(?:only|must be|restricted|confined|limited|sandboxed)\b[^.]{0,60}"
+    rf"\b(?:within|inside|in|to|under|below)\b[^.]{{0,40}}\b{_FOLDER}"
+    r"|(?:within|inside) (?:the )?(?:allowed|permitted|configured|workspace|project|base|root|working|sandbox)"
+    rf"[a-z ]{{0,30}}{_FOLDER}"
+    r"|relative to (?:the )?(?:workspace|project|root|base|vault|working|repository)"
+    r"|(?:outside|beyond) (?:of )?(?:the )?(?:allowed|permitted|workspace|project|base|root|working)[^.]{0,40}"
+    r"(?:not|denied|rejected|refused|forbidden|blocked))",
+    re.IGNORECASE,
+)
+_READ_ONLY_WORDS = re.compile(
+    r"\b(?:read[ -]only|only (?:select|read)|select (?:queries|statements|query|statement) only"
+    r"|(?:must|can) only (?:be )?(?:a )?(?:select|read)|does not (?:modify|change|write)"
+    r"|no (?:writes?|modifications?))\b|^\s*(?:execute|run)s? an? select\b",
+    re.IGNORECASE,
+)
+_ALLOWLIST_WORDS = re.compile(
+    r"\b(?:allowed|whitelisted|permitted|approved|safe) (?:commands?|programs?|binaries|executables?|shell commands?)\b"
+    r"|\b(?:allowlist|whitelist)\b|\bcommands? (?:that )?(?:are|is) (?:allowed|permitted|whitelisted)\b",
+    re.IGNORECASE,
+)
+#: Who says this reaches internal addresses on purpose.
+_INTERNAL_BY_DESIGN = re.compile(
+    r"\b(?:localhost|internal (?:network|address|url|service)|local (?:network|server|development)|intranet"
+    r"|127\.0\.0\.1)\b",
+    re.IGNORECASE,
+)
+#: Arguments and tools that are code by design: what runs there was asked for.
+_CODE_NAME = re.compile(
+    r"^(?:commands?|cmds?|command_?line|shell|bash|scripts?|code|source(?:_?code)?|program|python(?:_?code)?|javascript|js"
+    r"|powershell|snippet|eval|statements?)$",
+    re.IGNORECASE,
+)
+_CODE_TOOL = re.compile(
+    r"\b(?:execut|run|evaluat|interpret)\w*\b[^.]{0,40}\b(?:code|commands?|scripts?|shell|python|javascript|programs?|snippets?|bash)\b"
+    r"|\b(?:code|commands?|scripts?|shell)\b[^.]{0,20}\b(?:execut|run|interpret)\w*",
+    re.IGNORECASE,
+)
+_TEMPLATE_WORDS = re.compile(r"\b(?:templates?|jinja2?|handlebars|mustache|ejs|nunjucks|liquid|erb)\b", re.IGNORECASE)
+_QUERY_WORDS = re.compile(r"\b(?:sql|quer(?:y|ies)|statements?)\b", re.IGNORECASE)
+
+CODE_CLASSES = frozenset({PayloadClass.COMMAND_INJECTION, PayloadClass.CODE_EVALUATION})
+
+#: Which boundaries a class can cross, the likeliest first; the same kinds as the oracle admits.
+CROSSES: Mapping[PayloadClass, tuple[BoundaryKind, ...]] = {
+    PayloadClass.COMMAND_INJECTION: (BoundaryKind.ALLOWLIST, BoundaryKind.DATA_NOT_CODE),
+    PayloadClass.ARGUMENT_INJECTION: (BoundaryKind.ALLOWLIST, BoundaryKind.ROOT, BoundaryKind.DATA_NOT_CODE),
+    PayloadClass.ALLOWLIST_BYPASS: (BoundaryKind.ALLOWLIST, BoundaryKind.ROOT, BoundaryKind.READ_ONLY),
+    PayloadClass.TRAVERSAL_READ: (BoundaryKind.ROOT,),
+    PayloadClass.TRAVERSAL_WRITE: (BoundaryKind.ROOT, BoundaryKind.READ_ONLY),
+    PayloadClass.SYMLINK_ESCAPE: (BoundaryKind.ROOT,),
+    PayloadClass.SSRF: (BoundaryKind.INTERNAL_ADDRESS,),
+    PayloadClass.SQL: (BoundaryKind.READ_ONLY, BoundaryKind.ROOT, BoundaryKind.DATA_NOT_CODE),
+    PayloadClass.CODE_EVALUATION: (BoundaryKind.DATA_NOT_CODE,),
+    PayloadClass.TEMPLATE_INJECTION: (BoundaryKind.DATA_NOT_CODE,),
+    PayloadClass.DESERIALISATION: (BoundaryKind.DATA_NOT_CODE,),
+    PayloadClass.ATTRIBUTE_ACCESS: (BoundaryKind.DATA_NOT_CODE,),
+    PayloadClass.XXE: (BoundaryKind.DATA_NOT_CODE, BoundaryKind.ROOT, BoundaryKind.INTERNAL_ADDRESS),
+    PayloadClass.ARCHIVE_SLIP: (BoundaryKind.ROOT, BoundaryKind.DATA_NOT_CODE),
+    PayloadClass.HEADER_INJECTION: (BoundaryKind.DATA_NOT_CODE,),
+    PayloadClass.SECRET_DISCLOSURE: (BoundaryKind.CREDENTIAL_SERVICES, BoundaryKind.ROOT),
+    PayloadClass.MISSING_AUTHENTICATION: (BoundaryKind.SESSION,),
+    PayloadClass.DNS_REBINDING: (BoundaryKind.SESSION,),
+}
+
+
+def find_boundaries(
+    surface: Surface, world: World, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> tuple[Boundary, ...]:
+    """All boundaries of a target, the narrowest root first.
+
+    `arguments`: what the server was started with after its own command; `environment`: what was set for it.
+    """
+    given = dict(environment or {})
+    found = [
+        *_roots(arguments, given, world),
+        *_lists(arguments, given),
+        *_modes(arguments, given),
+        *_said(surface, world),
+        Boundary(kind=BoundaryKind.DATA_NOT_CODE, source="convention", text="what is given as data is not run as code"),
+        Boundary(
+            kind=BoundaryKind.INTERNAL_ADDRESS,
+            source="convention",
+            text="an address that a caller names is not to lead to the machine itself or its network",
+        ),
+    ]
+    return tuple(dict.fromkeys(found))[:MOST]
+
+
+def boundary_for(
+    payload_class: PayloadClass,
+    wanted: BoundaryKind,
+    tool: str,
+    tool_words: str,
+    name: str,
+    words: str,
+    boundaries: Iterable[Boundary],
+) -> Boundary | None:
+    """The boundary that a payload in this argument of this tool would cross, or None: then there is only a capability.
+
+    `wanted`: the kind that the payload says it needs; another one that its class can cross serves too. `tool_words`:
+    the tool's name and description; `name` and `words`: the argument's.
+    """
+    usable = [boundary for boundary in boundaries if boundary.tool in ("", tool)]
+    can_cross = CROSSES.get(payload_class, ())
+    for kind in sorted(can_cross, key=lambda kind: kind is not wanted):
+        if _by_design(payload_class, kind, tool_words, name, words):
+            continue
+        for boundary in usable:
+            if boundary.kind is kind:
+                return boundary
+    return None
+
+
+def _by_design(payload_class: PayloadClass, kind: BoundaryKind, tool_words: str, name: str, words: str) -> bool:
+    """Whether the tool says that it does what the effect would be."""
+    if kind is BoundaryKind.INTERNAL_ADDRESS:
+        return _INTERNAL_BY_DESIGN.search(f"{tool_words} {words}"[:WORDS_CHARACTERS]) is not None
+    if kind is not BoundaryKind.DATA_NOT_CODE:
+        return False
+    if payload_class is PayloadClass.SQL:
+        return _QUERY_WORDS.search(f"{name} {words}"[:WORDS_CHARACTERS].replace("_", " ")) is not None
+    if payload_class is PayloadClass.TEMPLATE_INJECTION:
+        return _TEMPLATE_WORDS.search(f"{name} {words}"[:WORDS_CHARACTERS].replace("_", " ")) is not None
+    if payload_class in CODE_CLASSES:
+        code = _CODE_NAME.match(re.sub(r"[^A-Za-z]+", "_", name).strip("_")) is not None
+        return code and (
+            _CODE_TOOL.search(tool_words[:WORDS_CHARACTERS].replace("_", " ").replace("-", " ")) is not None
+            or _CODE_TOOL.search(words[:WORDS_CHARACTERS]) is not None
+        )
+    return False
+
+
+def _roots(arguments: Sequence[str], environment: Mapping[str, str], world: World) -> list[Boundary]:
+    found = []
+    for source, text in (
+        *(("arguments", argument) for argument in arguments),
+        *(("configuration", f"{name}={value}") for name, value in sorted(environment.items())),
+    ):
+        for path in _paths(text, world):
+            found.append(Boundary(kind=BoundaryKind.ROOT, source=source, value=path, text=_cut(text)))
+    return sorted(found, key=lambda boundary: -len(boundary.value))
+
+
+def _paths(text: str, world: World) -> Iterator[str]:
+    """The world's root and folders or files below it that a text names: whole, after `=`, or in a list."""
+    for part in re.split(r"[=,;:\s\"'\[\]]+", text):
+        path = posixpath.normpath(part) if part.startswith("/") else ""
+        if path == world.root or path.startswith(f"{world.root}/"):
+            yield path
+
+
+def _lists(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator[Boundary]:
+    pairs = [("configuration", name, value) for name, value in sorted(environment.items())]
+    for number, argument in enumerate(arguments):
+        option, equals, value = argument.partition("=")
+        if option.startswith("-"):
+            following = arguments[number + 1] if number + 1 < len(arguments) else ""
+            pairs.append(("arguments", option, value if equals else following))
+    for source, name, value in pairs:
+        if value and _ALLOW_NAME.search(name.replace("-", "_")):
+            programs = " ".join(part for part in re.split(r"[,;|\s]+", value) if part)
+            yield Boundary(kind=BoundaryKind.ALLOWLIST, source=source, value=programs, text=_cut(f"{name}={value}"))
+
+
+def _modes(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator[Boundary]:
+    for argument in arguments:
+        if _READ_ONLY_OPTION.match(argument):
+            yield Boundary(kind=BoundaryKind.READ_ONLY, source="arguments", text=_cut(argument))
+    for name, value in sorted(environment.items()):
+        if _READ_ONLY_NAME.search(name) and value.casefold() in _YES:
+            yield Boundary(kind=BoundaryKind.READ_ONLY, source="configuration", text=_cut(f"{name}={value}"))
+
+
+def _said(surface: Surface, world: World) -> Iterator[Boundary]:
+    """What tools say of themselves in words and annotations; each binds its tool only."""
+    for item in surface.of(ItemKind.TOOL):
+        if not isinstance(item.value, dict) or not item.name:
+            continue
+        words = _words(item.value)
+        if (found := _ROOT_WORDS.search(words)) is not None:
+            yield Boundary(
+                kind=BoundaryKind.ROOT, source="description", value=world.root, text=_cut(found[0]), tool=item.name
+            )
+        if (found := _ALLOWLIST_WORDS.search(words)) is not None:
+            yield Boundary(kind=BoundaryKind.ALLOWLIST, source="description", text=_cut(found[0]), tool=item.name)
+        if (found := _READ_ONLY_WORDS.search(words)) is not None:
+            yield Boundary(kind=BoundaryKind.READ_ONLY, source="description", text=_cut(found[0]), tool=item.name)
+        annotations = item.value.get("annotations")
+        if isinstance(annotations, dict) and annotations.get("readOnlyHint") is True:
+            yield Boundary(kind=BoundaryKind.READ_ONLY, source="annotation", text="readOnlyHint: true", tool=item.name)
+
+
+def _words(value: Mapping[str, JsonValue]) -> str:
+    """A tool's description, and those of its arguments."""
+    texts = [value.get("description")]
+    schema = value.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if isinstance(properties, dict):
+        texts += [entry.get("description") for entry in properties.values() if isinstance(entry, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))[:WORDS_CHARACTERS]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_CHARACTERS else text[: TEXT_CHARACTERS - 1] + "…"

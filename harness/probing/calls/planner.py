@@ -1,0 +1,374 @@
+"""The plan of the calls: baselines, then payloads in a fair order, then what a seen effect needs to become a proof.
+
+A conversation without I/O: observations in, next action out, the same for the same seed, target and observations.
+A session that can't go on is replaced by a clean one; a target that can't be started again ends the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.model.base import JsonObject
+from harness.model.call import Call, Outcome, Purpose
+from harness.model.options import RunOptions
+from harness.model.payload import Boundary, Effect, EffectKind
+from harness.model.plan import Action, ActionKind, Observation
+from harness.model.surface import Surface
+from harness.model.world import World
+from harness.probing.calls.books import books_of, reason_of
+from harness.probing.calls.carried import Carried, followers, handed_out
+from harness.probing.calls.kit import Attack, Filled, Kit
+from harness.probing.calls.schedule import Cell, Schedule
+from harness.probing.calls.state import Maker, State, moved
+from harness.probing.calls.subjects import Subject, allowed, check_names, subjects_of
+from harness.probing.calls.usage import usage_of
+from harness.probing.oracle import Case, hits
+from harness.probing.oracle.case import Need
+
+#: Bounds of a plan. Clean starts cost about a second each.
+MOST_CANDIDATES = 5
+MOST_RESTARTS = 80
+#: Calls that follow a payload with a value that its result handed out.
+MOST_FOLLOWERS = 2
+#: So many cases are carried to their ends; of one item and class only the first is.
+MOST_CASES = 40
+#: Seconds of the run's time that are kept for what was seen, beside a share of it.
+KEPT_SECONDS = 5.0
+KEPT_SHARE = 0.15
+
+#: What a further call can bring to light.
+_LASTING = frozenset({EffectKind.DISCLOSED, EffectKind.COMPUTED})
+
+#: Parts of the conversation: they yield actions and return what came of them.
+Calling = Generator[Action, None, Outcome | None]
+Trying = Generator[Action, None, bool]
+
+
+@dataclass(frozen=True)
+class Pursued:
+    """A case, and the attack that it came from."""
+
+    case: Case
+    state: State
+    attack: Attack
+
+
+class CallPlanner:
+    """Made for one run, on a session that was greeted. `next(observation)` answers with the next action.
+
+    `boundaries` were found beforehand; `world` is that of the session at hand. `usable`: whether that session goes on.
+    Raises UsageError at once for an allowed name that matches nothing the server has.
+    """
+
+    def __init__(
+        self,
+        options: RunOptions,
+        surface: Surface,
+        world: World,
+        kit: Kit,
+        *,
+        boundaries: tuple[Boundary, ...] = (),
+        usable: bool = True,
+    ) -> None:
+        check_names(surface, options.allow)
+        self._options = options
+        self._kit = kit
+        self._world = world
+        self._boundaries = boundaries
+        self._usable = usable
+        self._every = subjects_of(surface)
+        self._states = [State(subject) for subject in allowed(self._every, options.allow)]
+        self._make = Maker(options.seed)
+        self._carried = Carried()
+        self._schedule = Schedule()
+        self._pursued: list[Pursued] = []
+        self._left: float | None = None
+        self._spent = 0
+        self._restarts = 0
+        self._gone = ""
+        self._seen: Observation | None = None
+        self._steps = self._conversation()
+
+    def next(self, observation: Observation | None) -> Action | None:
+        """The action to do now, given what came of the last one (None at the beginning)."""
+        self._seen = observation
+        if observation is not None and observation.left is not None:
+            self._left = observation.left
+        return next(self._steps, None)
+
+    def _conversation(self) -> Iterator[Action]:
+        yield Action(number=0, kind=ActionKind.CONCLUDE, boundaries=self._boundaries)
+        if not self._usable:
+            yield from self._restart()
+        for state in self._states:
+            yield from self._baseline(state)
+        for state in self._states:  # what the others handed out may be what one lacked
+            if not state.reached and self._carried.values:
+                yield from self._baseline(state)
+        for state in self._states:
+            self._plan(state)
+        for cell, attack in self._schedule.turns():
+            if self._stop(cell):
+                continue
+            yield from self._attack(cell, attack)
+        for pursued in self._pursued:
+            yield from self._pursue(pursued)
+        books = books_of(self._every, self._states, self._schedule.cells.values(), gone=self._gone)
+        yield Action(number=0, kind=ActionKind.CONCLUDE, call_books=books)
+
+    # Baselines
+
+    def _baseline(self, state: State) -> Iterator[Action]:
+        """Try arguments until some succeed; the first reason that it gives is kept."""
+        for _ in range(MOST_CANDIDATES):
+            if self._gone or state.set_aside or self._short():
+                return
+            arguments = self._kit.baseline(state.subject, self._world, self._carried.values, tuple(state.tried))
+            if arguments is None or any(arguments == tried for tried, _ in state.tried):
+                state.reason = state.reason or "no arguments could be made for its schema"
+                return
+            outcome = yield from self._send(state, Purpose.BASELINE, arguments)
+            if outcome is None:
+                return
+            state.learn(arguments, outcome)
+            if state.reached:
+                self._carried.learn(outcome.text)
+                return
+            state.reason = state.reason or reason_of(outcome)
+            state.tried.append((arguments, outcome.text[:2000]))
+
+    def _plan(self, state: State) -> None:
+        """Plan the attacks on what the baseline showed; where it failed, on what the best of the tries showed."""
+        if state.arguments is None or state.outcome is None:
+            return
+        usage = usage_of(state.arguments, state.outcome, self._world.root)
+        attacks = self._kit.attacks(state.subject, state.arguments, usage, self._world, self._boundaries)
+        self._schedule.add(state, attacks, usage)
+
+    # Attacks
+
+    def _stop(self, cell: Cell) -> bool:
+        """Whether the rest of this cell stays undone, and why."""
+        budget = self._options.call_budget
+        if budget is not None and self._spent >= budget:
+            cell.left("operator", "cut by --call-budget")
+        elif self._gone:
+            cell.left("target", self._gone)
+        elif cell.state.set_aside:
+            cell.left("target", "it hung or crashed again and again")
+        elif self._short():
+            cell.left("limit", "the time of the run was over")
+        else:
+            return False
+        return True
+
+    def _attack(self, cell: Cell, attack: Attack) -> Iterator[Action]:
+        """One payload: its steps, what they hand out followed up, and a case where a predicted effect is seen."""
+        state = cell.state
+        filled, nonce = self._fill(state, attack, control=False)
+        if filled is None:
+            cell.unfit += 1
+            return
+        cell.executed += 1
+        answers: list[Outcome] = []
+        for number, arguments in enumerate(filled.steps, 1):
+            self._spent += 1
+            call = self._call_of(
+                state.subject, Purpose.PAYLOAD, arguments, attack, filled, nonce, step=number, steps=len(filled.steps)
+            )
+            outcome = yield from self._do(state, call)
+            if outcome is None:
+                return
+            answers.append(outcome)
+            if self._open(cell, attack, call, outcome):
+                return
+        if any(effect.kind in _LASTING for effect in filled.effects):
+            yield from self._follow(cell, attack, filled, nonce, answers)
+
+    def _follow(
+        self, cell: Cell, attack: Attack, filled: Filled, nonce: str, answers: Sequence[Outcome]
+    ) -> Iterator[Action]:
+        """Hand on what the payload's answer gave out: what was let in by one call may come out of another."""
+        given = [pair for outcome in answers if outcome.state == "answered" for pair in handed_out(outcome.text)]
+        fresh = [(name, value) for name, value in given if value not in self._carried.values.get(name, ())]
+        allowed_subjects = [state.subject for state in self._states]
+        for number, (subject, argument, value) in enumerate(followers(allowed_subjects, fresh)):
+            state = self._state(subject)
+            if number >= MOST_FOLLOWERS or state.arguments is None or self._stop(cell):
+                return
+            arguments: JsonObject = {**self._arguments(state), argument: value}
+            self._spent += 1
+            call = self._call_of(subject, Purpose.PAYLOAD, arguments, attack, filled, nonce, step=2, steps=2)
+            outcome = yield from self._do(state, call)
+            if outcome is None or self._open(cell, attack, call, outcome):
+                return
+
+    def _open(self, cell: Cell, attack: Attack, call: Call, outcome: Outcome) -> bool:
+        """Open a case where a predicted effect was seen; the rest of the cell is not needed then."""
+        case = Case.open(call, outcome, self._world)
+        if case is None:
+            return False
+        cell.settled = True
+        key = cell.state.subject, attack.payload.payload_class
+        first = all((p.state.subject, p.attack.payload.payload_class) != key for p in self._pursued)
+        if first and len(self._pursued) < MOST_CASES:
+            self._pursued.append(Pursued(case, cell.state, attack))
+        return True
+
+    # Proof
+
+    def _pursue(self, pursued: Pursued) -> Iterator[Action]:
+        """Make the calls that a case asks for until it is over, or there is no time or no target left."""
+        case = pursued.case
+        while (need := case.next()) is not None:
+            made = yield from self._need(pursued, need)
+            if not made:
+                case.cannot()
+                return
+
+    def _need(self, pursued: Pursued, need: Need) -> Trying:
+        state, attack = pursued.state, pursued.attack
+        if self._gone or (self._left is not None and self._left < KEPT_SECONDS):
+            return False
+        if need.clean and not (yield from self._restart()):
+            return False
+        control = need.purpose is Purpose.CONTROL
+        filled, nonce = self._fill(state, attack, control=control)
+        if filled is None:
+            return False
+        steps = filled.steps
+        if need.purpose is Purpose.DOCUMENTED:
+            arguments = self._kit.documented(state.subject, attack, self._arguments(state), self._world)
+            if arguments is None:
+                return False
+            steps = (arguments,)
+        elif need.value is not None:
+            steps = (self._make.put(steps[0], attack, need.value.replace(pursued.case.call.nonce, nonce)),)
+        outcome: Outcome | None = None
+        for number, arguments in enumerate(steps, 1):
+            call = self._call_of(
+                state.subject,
+                need.purpose,
+                arguments,
+                attack,
+                filled,
+                nonce,
+                step=number,
+                steps=len(steps),
+                about=pursued.case.call.id,
+            )
+            outcome = yield from self._do(state, call)
+            if outcome is None:
+                return False
+            if number < len(steps) and hits(call, outcome, self._world):
+                break
+        if outcome is None:
+            return False
+        pursued.case.take(call, outcome, self._world)
+        return True
+
+    # Calls and sessions
+
+    def _fill(self, state: State, attack: Attack, *, control: bool) -> tuple[Filled | None, str]:
+        nonce = self._make.nonce(self._world.nonce)
+        arguments = self._arguments(state)
+        return self._kit.fill(state.subject, attack, arguments, self._world, nonce, control=control), nonce
+
+    def _arguments(self, state: State) -> JsonObject:
+        """The subject's benign arguments in the world at hand."""
+        if state.arguments is None or state.world is None:
+            return {}
+        return moved(state.arguments, state.world, self._world)
+
+    def _call_of(
+        self,
+        subject: Subject,
+        purpose: Purpose,
+        arguments: JsonObject,
+        attack: Attack,
+        filled: Filled,
+        nonce: str,
+        *,
+        step: int,
+        steps: int,
+        about: str = "",
+    ) -> Call:
+        effects: tuple[Effect, ...] = filled.effects
+        return Call(
+            id=self._make.call_id(),
+            method=subject.method,
+            item=subject.name,
+            params=subject.params(arguments),
+            purpose=purpose,
+            headers=dict(filled.headers),
+            payload=attack.payload.id,
+            payload_class=attack.payload.payload_class,
+            cwe=attack.payload.cwe,
+            argument=attack.argument,
+            place=attack.place,
+            nonce=nonce,
+            effects=effects,
+            boundary=attack.boundary,
+            about=about,
+            world=self._world.nonce,
+            step=step,
+            steps=steps,
+        )
+
+    def _send(self, state: State, purpose: Purpose, arguments: JsonObject) -> Calling:
+        """A call without a payload."""
+        subject = state.subject
+        call = Call(
+            id=self._make.call_id(),
+            method=subject.method,
+            item=subject.name,
+            params=subject.params(arguments),
+            purpose=purpose,
+            world=self._world.nonce,
+        )
+        state.world = self._world
+        return (yield from self._do(state, call))
+
+    def _do(self, state: State, call: Call) -> Calling:
+        """Make a call. None when nothing came of it and nothing can: the time is over, or the target is gone."""
+        if self._gone:
+            return None
+        yield Action(number=0, kind=ActionKind.CALL, call=call)
+        seen = self._seen
+        if seen is None or seen.outcome is None or seen.outcome.state == "unsent":
+            self._gone = (seen.detail if seen is not None else "") or "the call could not be made"
+            return None
+        state.calls += 1
+        outcome = seen.outcome
+        if not seen.usable:
+            state.breaks += 1
+            yield from self._restart()
+        return outcome
+
+    def _restart(self) -> Trying:
+        """A clean session in place of the one at hand; one more try where it does not come up. False: it is gone."""
+        seen: Observation | None = None
+        for _ in range(2):
+            if self._restarts >= MOST_RESTARTS:
+                self._gone = f"it was started anew {MOST_RESTARTS} times"
+                return False
+            self._restarts += 1
+            yield Action(number=0, kind=ActionKind.RESTART)
+            self._carried.forget()
+            seen = self._seen
+            if seen is not None and seen.world is not None:
+                self._world = seen.world
+            if seen is not None and seen.usable:
+                return True
+            if seen is not None and seen.detail:
+                break
+        self._gone = (seen.detail if seen is not None else "") or "it did not start again"
+        return False
+
+    def _short(self) -> bool:
+        """Whether what is left of the time is kept for proofs."""
+        return self._left is not None and self._left < KEPT_SECONDS + KEPT_SHARE * self._options.timeout
+
+    def _state(self, subject: Subject) -> State:
+        return next(state for state in self._states if state.subject is subject)

@@ -1,0 +1,98 @@
+"""What the planner of calls keeps of each subject, and how it names and moves things. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.model.base import JsonObject, JsonValue, sha256_hex
+from harness.model.call import Outcome
+from harness.model.world import World
+from harness.probing.calls.kit import Attack
+from harness.probing.calls.subjects import Subject
+from harness.probing.synthesis.pointers import put
+
+#: A subject that hangs or crashes so often is set aside.
+MOST_BREAKS = 3
+_WORTH = {"answered": 3, "tool-error": 2, "error": 1}
+
+
+@dataclass(eq=False)
+class State:
+    """What is known of one subject. `arguments` and `outcome`: of the best call so far, made in `world`."""
+
+    subject: Subject
+    reached: bool = False
+    reason: str = ""
+    calls: int = 0
+    breaks: int = 0
+    arguments: JsonObject | None = None
+    outcome: Outcome | None = None
+    world: World | None = None
+    tried: list[tuple[JsonObject, str]] = field(default_factory=list)
+
+    @property
+    def set_aside(self) -> bool:
+        """It broke the session too often."""
+        return self.breaks >= MOST_BREAKS
+
+    def learn(self, arguments: JsonObject, outcome: Outcome) -> None:
+        """Keep the call that tells most: one that succeeded, else one in which the tool itself failed."""
+        if self.outcome is None or _WORTH.get(outcome.state, 0) > _WORTH.get(self.outcome.state, 0):
+            self.arguments, self.outcome = arguments, outcome
+        if outcome.state == "answered":
+            self.reached, self.reason = True, ""
+
+
+class Maker:
+    """Numbers calls, and draws nonces that follow from seed, world and number."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._calls = 0
+        self._nonces = 0
+
+    def call_id(self) -> str:
+        """The next call's id."""
+        self._calls += 1
+        return f"c{self._calls}"
+
+    def nonce(self, world: str) -> str:
+        """20 hex digits, fresh for each call; nobody who does not know the world's can tell them beforehand."""
+        self._nonces += 1
+        return sha256_hex(f"{self._seed}/{world}/{self._nonces}")[:20]
+
+    def put(self, arguments: JsonObject, attack: Attack, value: str) -> JsonObject:
+        """The arguments with another text in the attack's place."""
+        changed = put(arguments, attack.argument, value)
+        return changed if isinstance(changed, dict) else arguments
+
+
+def moved(arguments: JsonObject, old: World, new: World) -> JsonObject:
+    """The same arguments for another world: what was planted under one name there is named as it is planted here."""
+    if old.nonce == new.nonce:
+        return arguments
+    pairs = [(old.nonce, new.nonce), (old.domain, new.domain)]
+    for item in old.items:
+        if (now := new.item(item.name)) is not None:
+            pairs.append((item.path, now.path))
+    for host in old.hosts:
+        if (there := new.host(host.name)) is not None:
+            pairs += [(host.url, there.url), (host.address, there.address)]
+    changes = sorted({(before, after) for before, after in pairs if before and before != after}, key=_longest)
+
+    def move(value: JsonValue) -> JsonValue:
+        if isinstance(value, str):
+            for before, after in changes:
+                value = value.replace(before, after)
+            return value
+        if isinstance(value, dict):
+            return {key: move(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [move(inner) for inner in value]
+        return value
+
+    return {key: move(value) for key, value in arguments.items()} if changes else arguments
+
+
+def _longest(pair: tuple[str, str]) -> tuple[int, str]:
+    return -len(pair[0]), pair[0]

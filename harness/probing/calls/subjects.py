@@ -1,0 +1,156 @@
+"""What can be called: tools, prompts, resources and resource templates, each with a schema of what it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from urllib.parse import quote
+
+from harness.model.base import JsonObject, JsonValue
+from harness.model.errors import UsageError
+from harness.model.surface import Item, ItemKind, ListEnd, Surface
+
+#: Names told when one is unknown.
+MOST_NAMES = 40
+_GLOB = re.compile(r"[*?\[]")
+#: A variable of a URI template (RFC 6570), its operator and modifiers included.
+_VARIABLE = re.compile(r"\{([+#./;?&]?)([^{}]{1,200})\}")
+
+METHODS = {
+    ItemKind.TOOL: "tools/call",
+    ItemKind.PROMPT: "prompts/get",
+    ItemKind.RESOURCE: "resources/read",
+    ItemKind.RESOURCE_TEMPLATE: "resources/read",
+}
+_PLACES = {
+    ItemKind.TOOL: "argument",
+    ItemKind.PROMPT: "prompt-argument",
+    ItemKind.RESOURCE: "resource-uri",
+    ItemKind.RESOURCE_TEMPLATE: "resource-uri",
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One item that can be called. `schema`: JSON Schema of its arguments, as declared or made from its declaration."""
+
+    kind: ItemKind
+    name: str
+    schema: JsonValue
+    description: str = ""
+    annotations: JsonObject | None = None
+
+    @property
+    def method(self) -> str:
+        """The request that calls it."""
+        return METHODS[self.kind]
+
+    @property
+    def place(self) -> str:
+        """What a payload in its arguments stands in (see `Applies.places`)."""
+        return _PLACES[self.kind]
+
+    def params(self, arguments: JsonObject) -> JsonObject:
+        """The parameters of a call with these arguments."""
+        if self.kind is ItemKind.TOOL:
+            return {"name": self.name, "arguments": arguments}
+        if self.kind is ItemKind.PROMPT:
+            texts = {name: value if isinstance(value, str) else str(value) for name, value in arguments.items()}
+            return {"name": self.name, "arguments": texts}
+        if self.kind is ItemKind.RESOURCE:
+            return {"uri": arguments.get("uri", self.name)}
+        return {"uri": expand_uri(self.name, arguments)}
+
+
+def subjects_of(surface: Surface) -> tuple[Subject, ...]:
+    """Everything that can be called, in the order served; of several with one name the first."""
+    found: dict[tuple[ItemKind, str], Subject] = {}
+    for kind in (ItemKind.TOOL, ItemKind.PROMPT, ItemKind.RESOURCE_TEMPLATE, ItemKind.RESOURCE):
+        for item in surface.of(kind):
+            if item.name and isinstance(item.value, dict):
+                found.setdefault((kind, item.name), _subject(item, item.value))
+    return tuple(found.values())
+
+
+def allowed(subjects: tuple[Subject, ...], allow: tuple[str, ...]) -> tuple[Subject, ...]:
+    """Those that the operator allowed, by exact name or glob, in the order served."""
+    return tuple(subject for subject in subjects if any(matches(subject.name, name) for name in allow))
+
+
+def check_names(surface: Surface, allow: tuple[str, ...]) -> None:
+    """Raises UsageError for a name that matches nothing, with the names there are; not where a list was cut short."""
+    whole = all(outcome.end in (ListEnd.COMPLETE, ListEnd.NOT_OFFERED) for outcome in surface.lists)
+    names = [item.name for item in surface.items if item.name]
+    unknown = [name for name in allow if not any(matches(known, name) for known in names)]
+    if not unknown or not whole:
+        return
+    tools = list(dict.fromkeys(item.name for item in surface.of(ItemKind.TOOL) if item.name))
+    shown = ", ".join(tools[:MOST_NAMES]) + (f" and {len(tools) - MOST_NAMES} more" if len(tools) > MOST_NAMES else "")
+    raise UsageError(f"--allow {unknown[0]}: the server has no such tool", remedy=f"it has: {shown or 'none at all'}")
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name is the one allowed, or fits the glob."""
+    return name == pattern or (_GLOB.search(pattern) is not None and fnmatchcase(name, pattern))
+
+
+def expand_uri(template: str, values: Mapping[str, JsonValue]) -> str:
+    """A URI template filled in: simply, reserved (`+`, `#`) or with the other operators of RFC 6570, one value each.
+
+    A value stands as it is given after `+` and `#`, and for a variable with `*`: there a path is expected.
+    """
+
+    def fill(found: re.Match[str]) -> str:
+        operator, names = found[1], [part.strip() for part in found[2].split(",")]
+        parts = []
+        for part in names:
+            name = part.rstrip("*").partition(":")[0]
+            value = values.get(name, "")
+            text = value if isinstance(value, str) else str(value)
+            raw = operator in ("+", "#") or part.endswith("*")
+            text = text if raw else quote(text, safe="")
+            parts.append(f"{name}={text}" if operator in (";", "?", "&") else text)
+        joiner = {"": ",", "+": ",", "#": ",", "?": "&"}.get(operator, operator)
+        lead = "" if operator in ("", "+") else operator
+        return lead + joiner.join(parts)
+
+    return _VARIABLE.sub(fill, template)
+
+
+def variables_of(template: str) -> tuple[str, ...]:
+    """The names of a URI template's variables."""
+    names = [
+        part.strip().rstrip("*").partition(":")[0]
+        for found in _VARIABLE.findall(template)
+        for part in found[1].split(",")
+    ]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _subject(item: Item, value: JsonObject) -> Subject:
+    said = value.get("description")
+    description = said if isinstance(said, str) else ""
+    annotations = value.get("annotations")
+    schema: JsonValue
+    if item.kind is ItemKind.TOOL:
+        schema = value.get("inputSchema")
+    elif item.kind is ItemKind.PROMPT:
+        schema = _prompt_schema(value.get("arguments"))
+    elif item.kind is ItemKind.RESOURCE:
+        schema = {"type": "object", "properties": {"uri": {"type": "string", "const": item.name}}, "required": ["uri"]}
+    else:
+        names = variables_of(item.name)
+        schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": list(names)}
+    return Subject(item.kind, item.name, schema, description, annotations if isinstance(annotations, dict) else None)
+
+
+def _prompt_schema(arguments: JsonValue) -> JsonObject:
+    properties: JsonObject = {}
+    required: list[JsonValue] = []
+    for entry in arguments if isinstance(arguments, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+            properties[entry["name"]] = {"type": "string", "description": entry.get("description") or ""}
+            required.append(entry["name"])
+    return {"type": "object", "properties": properties, "required": required}
