@@ -15,7 +15,7 @@ from harness.cli.console import ProgressLine, stderr_console
 from harness.cli.judging import judging_options
 from harness.cli.output import Outputs, output_options
 from harness.model.errors import UsageError
-from harness.model.options import ActiveLevel, RecorderChoice, RunOptions, Transport
+from harness.model.options import ActiveLevel, NetworkChoice, RecorderChoice, RunOptions, Transport
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.places import bundle_of
 from harness.pipeline.policy_file import load_policy
@@ -125,6 +125,13 @@ Examples:
     show_default=True,
     help="What records system calls: the best that works here (auto: eBPF, else strace), one of them, or nothing.",
 )
+@click.option(
+    "--network",
+    type=click.Choice([str(choice) for choice in NetworkChoice]),
+    default="none",
+    show_default=True,
+    help="A fake internet that answers or refuses, with every attempt recorded; or none at all.",
+)
 @click.option("--stock-client/--no-stock-client", default=True, help="Also try the server with the mcp SDK's client.")
 @click.option(
     "--bundle", type=click.Path(path_type=Path), metavar="DIR", help="Where the recording goes (a new folder)."
@@ -162,6 +169,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         runtime=given["runtime"],
         stock_client=given["stock_client"],
         recorder=RecorderChoice(given["recorder"]),
+        network=NetworkChoice(given["network"]),
     )
     request = RunRequest(
         target=given["target"],

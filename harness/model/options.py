@@ -10,6 +10,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from harness.model.base import Record
+from harness.model.network import CannedAnswer
 
 
 class ActiveLevel(StrEnum):
@@ -108,6 +109,7 @@ class RunOptions(Record):
     stock_client: bool = True
     recorder: RecorderChoice = RecorderChoice.NONE
     network: NetworkChoice = NetworkChoice.NONE
+    respond: tuple[CannedAnswer, ...] = ()
     stealth: bool = False
     port: int | None = None
     path: str = "/mcp"

@@ -1,14 +1,15 @@
 """Writing a run bundle as the run goes (the format is described in the design notes and in docs/bundle.md).
 
 `BundleWriter` is the `EventSink` of a run: it numbers, stamps and bounds events. Frames go to messages.jsonl,
-all other events to events.jsonl.zst, in one common numbering. Writes are small appends to buffered local files,
+network flows to flows.jsonl, all other events to
+events.jsonl.zst, in one common numbering. Writes are small appends to buffered local files,
 which is why they are made from async code directly; sealing, which hashes everything, goes through a thread.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -17,6 +18,7 @@ import anyio.to_thread
 import zstandard
 
 from harness.model.base import Record, canonical_json
+from harness.model.flow import FlowEvent
 from harness.model.grade import grade_of, weaker
 from harness.model.options import Limits
 from harness.model.plan import Action
@@ -31,6 +33,7 @@ from harness.model.recording import (
     SyscallEvent,
 )
 from harness.model.surface import Item, Surface
+from harness.pipeline.blobs import CAPTURE, MOST_BYTES, BlobStore, join_capture, repointed
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.redaction import Redactor
 from harness.pipeline.seal import write_seal
@@ -60,6 +63,8 @@ class BundleWriter:
         self._kernel_events = 0
         self.dropped_kernel_events = 0
         self.grade = Grade.TRUSTED  # the weakest of the records so far
+        self._blobs = BlobStore(folder / "blobs")
+        self._flows: IO[bytes] | None = None
         self._surfaces: list[Surface] = []
         self._phases: list[str] = []
         self._listeners: list[Callable[[Event], None]] = []
@@ -117,6 +122,36 @@ class BundleWriter:
     def epoch(self) -> int:
         """The start of the run in nanoseconds of CLOCK_MONOTONIC: the zero of every event's time."""
         return self._started
+
+    @property
+    def now(self) -> int:
+        """Nanoseconds since the run's start."""
+        return self._entropy.monotonic_ns() - self._started
+
+    def record_flow(self, event: FlowEvent, blobs: Mapping[str, bytes]) -> int:
+        """Number, stamp and store a flow and the bytes that it points to; returns its number."""
+        renamed = {name: self._blobs.keep(self._redactor.data(data)) for name, data in blobs.items()}
+        self._seq += 1
+        event = repointed(event, renamed).model_copy(update={"seq": self._seq, "t": self.now})
+        if self._flows is None:
+            self._flows = (self.folder / "flows.jsonl").open("wb")
+        self._write(self._flows, event)
+        self._flows.flush()
+        self._tell(event)
+        number = self._seq
+        if self._blobs.overflowed and not self._blobs_cut:
+            self._blobs_cut = True
+            self._limit(event, "bundle-blobs", MOST_BYTES, self._blobs.seen)
+        return number
+
+    _blobs_cut = False
+
+    def _limit(self, at: FlowEvent, what: str, bound: int, seen: int) -> None:
+        self.record(LimitEvent(phase=at.phase, session=at.session, what=what, bound=bound, seen=seen))
+
+    def join_capture(self, part: Path) -> None:
+        """Append a session's packets to the bundle's capture, and remove the file that held them. Blocking."""
+        join_capture(self.folder / CAPTURE, part)
 
     def record_kernel(self, events: list[Event]) -> None:
         """Number and store events of the kernel's record, which carry their own times.
@@ -206,8 +241,9 @@ class BundleWriter:
     def _close(self) -> None:
         if not self._messages.closed:
             self._events.close()  # type: ignore[no-untyped-call]
-            for file in (self._messages, self._plan, self._events_file):
-                file.close()
+            for file in (self._messages, self._plan, self._events_file, self._flows):
+                if file is not None:
+                    file.close()
 
 
 def _matters(event: Event) -> bool:

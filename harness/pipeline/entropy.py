@@ -25,6 +25,10 @@ class Entropy:
         """80 random bits as 20 hex digits, fit for a path, a host label and an argument."""
         return secrets.token_hex(10)
 
+    def seed(self) -> str:
+        """256 random bits as 64 hex digits."""
+        return secrets.token_hex(32)
+
     def run_id(self) -> str:
         """An identifier for a run: sortable by time, unique among runs of a machine."""
         return f"{self.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"

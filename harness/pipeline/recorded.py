@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.analyzers.base import AnalysisFacts
 from harness.model.errors import BundleError
+from harness.model.flow import BlobRef
 from harness.model.recording import EVENT_ADAPTER, Event, Manifest
 from harness.model.surface import Surface
 from harness.pipeline.seal import check_seal
@@ -76,12 +77,19 @@ class BundleRecording:
         return heapq.merge(
             self._lines(self.folder / "messages.jsonl", packed=False),
             self._lines(self.folder / "events.jsonl.zst", packed=True),
+            self._lines(self.folder / "flows.jsonl", packed=False, optional=True),
             key=lambda event: event.seq,
         )
 
-    def _lines(self, path: Path, *, packed: bool) -> Iterator[Event]:
+    def blob(self, ref: BlobRef) -> bytes:
+        """The bytes that were kept of a payload. Raises BundleError where they are not there."""
+        if re.fullmatch("[0-9a-f]{64}", ref.sha256) is None:
+            raise BundleError("a flow points to what is no blob", remedy="the bundle is damaged")
+        return _read_bounded(self.folder / "blobs" / ref.sha256)
+
+    def _lines(self, path: Path, *, packed: bool, optional: bool = False) -> Iterator[Event]:
         if not path.is_file():
-            if self._complete:
+            if self._complete and not optional:
                 raise BundleError(f"the bundle lacks {path.name}", remedy="record it again")
             return
         with path.open("rb") as file:

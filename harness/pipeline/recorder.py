@@ -16,7 +16,7 @@ from harness.acquisition import acquire
 from harness.model.canary import Canary
 from harness.model.errors import HarnessError, TargetError
 from harness.model.grade import weaker
-from harness.model.options import RecorderChoice, RunOptions
+from harness.model.options import NetworkChoice, RecorderChoice, RunOptions
 from harness.model.recording import Manifest, Phase
 from harness.model.target import Acquired, TargetRef
 from harness.pipeline.bundle import BundleWriter
@@ -102,6 +102,10 @@ class Recorder:
         if self._options.recorder in (RecorderChoice.AUTO, RecorderChoice.EBPF):
             with suppress(HarnessError):  # said when it is needed
                 await sandbox.prepare_recorder()  # it starts while the target is fetched
+        if self._options.network is not NetworkChoice.NONE:
+            self._know(network=str(self._options.network))
+            with suppress(HarnessError):
+                await sandbox.prepare_network(2 if self._options.stock_client else 1)
         with self._phase(Phase.FETCH):
             acquired = await acquire(ref, self._options, packages_dir(), self._progress.note, images=sandbox.image)
             self._bundle.hide(acquired.secrets)

@@ -20,6 +20,7 @@ from harness.model.recording import (
 )
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.flows import FlowWatch
 from harness.pipeline.launching import launched
 from harness.pipeline.stderr import StderrKeeper
 from harness.pipeline.witness import Witness, readable_stderr
@@ -43,6 +44,7 @@ class Session:
         self.phase: str = Phase.START
         self.witness = Witness(bundle)
         self.report: ExitReport | None = None
+        self.flows: FlowWatch | None = None
         self._keeper = keeper
         self._bundle = bundle
         self._entropy = entropy
@@ -59,6 +61,8 @@ class Session:
         self.phase = phase
         nonce = self._entropy.nonce()
         self._bundle.record(PhaseEvent(phase=phase, session=self.name, nonce=nonce))
+        if self.flows is not None:
+            self.flows.enter(phase)
         await self.process.mark(phase, nonce)
 
     def deadline(self, what: str, seconds: float) -> None:
@@ -117,6 +121,9 @@ async def open_session(
 
         tasks.start_soon(watch)
         session = Session(name, process, bundle, entropy, keeper)
+        if process.network is not None:
+            session.flows = FlowWatch(process.network, bundle, name, Phase.START)
+            tasks.start_soon(session.flows.run)
         yield session
         await session.enter(Phase.STOP)
         session.report = report = await process.stop(options.stop_grace)
@@ -128,6 +135,8 @@ async def open_session(
             with anyio.move_on_after(DRAIN_SECONDS):
                 await seen.wait()
             bundle.record(_whole(ended, bundle.dropped_kernel_events))
+        if session.flows is not None:
+            await session.flows.stop()
         tasks.cancel_scope.cancel()
         _record_end(session, bundle, report, keeper, number)
 

@@ -23,6 +23,9 @@ from harness.sandbox.base import HOME, WORKSPACE, InstalledTarget, LaunchSpec, S
 #: Kinds whose command was written by the operator, arguments included.
 _OWN_COMMAND = frozenset({"command", "config"})
 
+#: What stands at addresses that are not the public internet, each kind with content of its own.
+DECOYS = ("metadata", "host", "loopback", "link-local", "private")
+
 
 class Supply:
     """One target, ready to be launched. `on_renewal` is told when another closure was installed in its place,
@@ -59,6 +62,12 @@ class Supply:
         self._garden = Garden(entropy)
         self._renewed = False
         self._record = record
+        self._network = {
+            "network": options.network,
+            "answers": options.respond,
+            "authority": entropy.seed(),
+            "decoys": {kind: entropy.nonce() for kind in DECOYS},
+        }
         self._own = len(entry.argv)
         self._spec = launch_spec(acquired, entry, installed, options, secrets, self._garden.token)
 
@@ -86,7 +95,7 @@ class Supply:
         self._on_planting(self._garden.canaries)
         own, given = spec.argv[: self._own], spec.argv[self._own :]
         argv = (*own, *adjustment.subcommand, *given, *adjustment.arguments)
-        return spec.model_copy(update={"argv": argv, "record": self._record})
+        return spec.model_copy(update={"argv": argv, "record": self._record, **self._network})
 
     async def variables(self) -> tuple[str, ...]:
         """The variables that the target's source reads."""

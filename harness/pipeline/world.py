@@ -52,6 +52,7 @@ class Planted(Record):
                 "links": {**{path: to for path, to in self.links.items() if not _covered(path, taken)}, **spec.links},
                 "executables": spec.executables | self.executables,
                 "path_after": (*spec.path_after, *self.path_after),
+                "hosts": (*spec.hosts, *self.world.hosts),
             }
         )
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Literal, Protocol
 
 import anyio.abc
 
 from harness.model.base import Record
-from harness.model.options import Limits
+from harness.model.flow import FlowEvent, GatewayEndEvent
+from harness.model.network import CannedAnswer
+from harness.model.options import Limits, NetworkChoice
 from harness.model.recording import Event, ImageFact, RecorderEndEvent
 from harness.model.target import ImageConfig, InstallPlan
+from harness.model.world import PlantedHost
 from harness.sandbox.install_record import InstallRecord
 
 #: Where things lie inside a target's container.
@@ -81,6 +85,11 @@ class LaunchSpec(Record):
     record: bool = False
     session: str = "main"
     epoch: int = 0
+    network: NetworkChoice = NetworkChoice.NONE
+    authority: str = ""
+    decoys: dict[str, str] = {}
+    hosts: tuple[PlantedHost, ...] = ()
+    answers: tuple[CannedAnswer, ...] = ()
 
 
 class ExitReport(Record):
@@ -105,6 +114,31 @@ class KernelRecording(Protocol):
         ...
 
 
+class SeenFlow(Protocol):
+    """A flow and the bytes that its event points to, by SHA-256."""
+
+    @property
+    def event(self) -> FlowEvent: ...
+
+    @property
+    def blobs(self) -> Mapping[str, bytes]: ...
+
+
+class NetworkRecording(Protocol):
+    """The record of a process's network flows, while it is made."""
+
+    def flows(self) -> AsyncIterator[SeenFlow]:
+        """The flows as they end. Must be read, by one reader, for the fake internet to go on."""
+        ...
+
+    async def stop(self, capture: Path | None = None) -> GatewayEndEvent:
+        """End it, with the packets in the new file `capture`; what it says of itself. Never raises.
+
+        `flows` must be read meanwhile, and ends then.
+        """
+        ...
+
+
 class SandboxedProcess(Protocol):
     """A target's process behind the gate. Streams are raw bytes; bounding them is the reader's business."""
 
@@ -123,6 +157,11 @@ class SandboxedProcess(Protocol):
     @property
     def recording(self) -> KernelRecording | None:
         """The record of what it does; None when the launch did not ask for one."""
+        ...
+
+    @property
+    def network(self) -> NetworkRecording | None:
+        """The record of its flows; None when the launch asked for no network."""
         ...
 
     async def mark(self, phase: str, nonce: str) -> None:
@@ -164,6 +203,10 @@ class Sandbox(Protocol):
 
     async def prepare_recorder(self) -> None:
         """Begin to start a recorder ahead of the next launch that asks for a record, without waiting for it."""
+        ...
+
+    async def prepare_network(self, launches: int = 1) -> None:
+        """Begin to make fake internets ahead of that many launches that ask for one, without waiting for them."""
         ...
 
     async def use_strace(self) -> str | None:

@@ -14,7 +14,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from harness.model.options import Limits
+from harness.model.options import Limits, NetworkChoice
 from harness.model.recording import ImageFact
 from harness.model.target import ImageConfig, InstallPlan
 from harness.sandbox.base import APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
@@ -23,6 +23,7 @@ from harness.sandbox.engine import Engine
 from harness.sandbox.foreign import GATE_FOLDER, foreign_config, image_config
 from harness.sandbox.gate import seed_bytes
 from harness.sandbox.gated import gated
+from harness.sandbox.gateway import GATEWAY_IMAGE, TRUST, TRUST_FILE, Gateway, enter_world, start_gateway
 from harness.sandbox.hardening import (
     LABEL_LEASE,
     LABEL_OWNER,
@@ -31,6 +32,8 @@ from harness.sandbox.hardening import (
     USER_ID,
     VolumeMount,
     gated_config,
+    gateway_config,
+    joined_config,
     recorder_config,
     warden_config,
 )
@@ -80,6 +83,7 @@ class DockerSandbox:
         self._tasks, self._collected = tasks, collected
         self._shared: Recorder | None = None
         self._recorders: list[Recorder] = []
+        self._gateways: list[Gateway] = []
         self._strace = False
 
     async def engine_facts(self) -> Mapping[str, str]:
@@ -113,7 +117,6 @@ class DockerSandbox:
             image = ImageFact(name=foreign.reference, id=foreign.id)
         else:
             image = await self._image(spec.image)
-        seed = seed_bytes(spec.seed, executables=spec.executables, links=spec.links)
         if spec.volume is not None:
             await use_volume(shop, spec.volume)
         watch = warden_config(
@@ -126,6 +129,9 @@ class DockerSandbox:
             began = time.monotonic()
             if spec.record and not traced:
                 await self.prepare_recorder()
+            gateway = None
+            if spec.network is not NetworkChoice.NONE:
+                gateway = await self._gateway(collected)
             warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
             path = await engine.image_path(image.id)
             place = APP if foreign is None else GATE_FOLDER
@@ -144,8 +150,13 @@ class DockerSandbox:
             )
             if foreign is not None:
                 config = foreign_config(config, foreign, spec.limits.tmpfs_bytes)
+            if gateway is not None:
+                config = joined_config(config, gateway.name)
             held_stderr = spec.limits.stderr_bytes
-            async with gated(engine, tasks, collected, warden, shop.name("target"), config, held_stderr) as container:
+            world = None if gateway is None else gateway.joinable
+            async with gated(
+                engine, tasks, collected, warden, shop.name("target"), config, held_stderr, prepare=world
+            ) as container:
                 nonce = shop.nonce()
                 recording = tracer = None
                 if traced:
@@ -176,14 +187,20 @@ class DockerSandbox:
                     process = TracedProcess(engine, container, warden, image, tracer, **life)
                 else:
                     process = RecordedProcess(engine, container, warden, image, recording, **life)
+                seed = dict(spec.seed)
+                if gateway is not None:
+                    process.network = gateway
+                    seed.setdefault(TRUST_FILE, await enter_world(gateway, spec))
                 try:
-                    await container.seed(seed)
+                    await container.seed(seed_bytes(seed, executables=spec.executables, links=spec.links))
                     await container.open_gate(nonce)
                     process.watch(tasks)
                     yield process
                 finally:
                     process.close()
                     warden.close()
+                    if gateway is not None:
+                        gateway.close()
 
     async def prepare_recorder(self) -> None:
         if self._shared is None or not self._shared.usable:
@@ -198,6 +215,21 @@ class DockerSandbox:
             name = self._shop.name("recorder")
             self._shared = start_recorder(self._shop.engine, self._tasks, self._collected, name, config)
             self._recorders.append(self._shared)
+
+    async def prepare_network(self, launches: int = 1) -> None:
+        self._gateways = [gateway for gateway in self._gateways if gateway.usable]
+        while len(self._gateways) < launches:
+            image = await self._image(GATEWAY_IMAGE)
+            config = gateway_config(image=image.id, labels=self._shop.labels("gateway"))
+            name = self._shop.name("gateway")
+            self._gateways.append(start_gateway(self._shop.engine, self._tasks, self._collected, name, config))
+
+    async def _gateway(self, collected: Doomed) -> Gateway:
+        """A gateway of its own for one launch, made ahead if possible; removed with what that launch makes."""
+        await self.prepare_network()
+        gateway = self._gateways.pop(0)
+        collected.names.append(gateway.name)
+        return gateway
 
     async def use_strace(self) -> str | None:
         warden, tracer = await self._image(WARDEN_IMAGE), await self._image(TRACER_IMAGE)
@@ -232,9 +264,11 @@ class DockerSandbox:
         return RecorderMemory(self._shop.state, self._facts, (await self._image(RECORDER_IMAGE)).id)
 
     def close(self) -> None:
-        """Hang up on the recorders."""
+        """Hang up on the recorders, and on gateways that no launch has taken."""
         for recorder in self._recorders:
             recorder.close()
+        for gateway in self._gateways:
+            gateway.close()
 
     async def _image(self, name: str) -> ImageFact:
         if name not in self._known:
@@ -291,6 +325,8 @@ async def docker_sandbox(
 def _environment(spec: LaunchSpec, path: str) -> dict[str, str]:
     """The variables of a launch; `path` is the image's PATH."""
     given = spec.environment if spec.foreign is None else {"PATH": path, **spec.environment}
+    if spec.network is not NetworkChoice.NONE:
+        given = {**TRUST, **given}
     if not spec.path_after:
         return given
     return {**given, "PATH": ":".join((given.get("PATH", f"{APP}/bin:{path}"), *spec.path_after))}

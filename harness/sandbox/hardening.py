@@ -27,6 +27,13 @@ RECORDER_PIDS = 16
 TRACER_MEMORY_BYTES = 128 << 20
 TRACER_PIDS = 16
 
+#: What the gateway itself holds for flows (48 MiB), its capture, Python, and what the kernel charges for sockets.
+GATEWAY_MEMORY_BYTES = 320 << 20
+GATEWAY_TMPFS_BYTES = 96 << 20
+GATEWAY_PIDS = 16
+#: The target's own address and its resolver's, as in a home network; the gateway's code has the same.
+OWN_ADDRESS, RESOLVER = "192.168.1.24", "192.168.1.1"
+
 LABEL_RUN = "harness.run"
 LABEL_LEASE = "harness.lease"
 LABEL_OWNER = "harness.owner"
@@ -164,6 +171,40 @@ def tracer_config(
         "Entrypoint": ["/bin/sh", "-c", script],
         "HostConfig": host,
     }
+
+
+def gateway_config(
+    *, image: str, labels: Mapping[str, str], mechanism: str = "auto", runtime: str | None = None
+) -> dict[str, Any]:
+    """The create request of a gateway: no interface but its own loopback, on which it makes the whole world.
+
+    Root with the capabilities to set that up and to become somebody else; it gives up all of them before a target
+    runs. Names and resolver are what the joining target sees. `mechanism`: auto, or redirect for the fallback.
+    """
+    host = _host_config(memory=GATEWAY_MEMORY_BYTES, pids=GATEWAY_PIDS, cpus=1.0, open_files=8192, seccomp=None)
+    host["CapAdd"] = ["NET_ADMIN", "NET_RAW", "SETUID", "SETGID"]
+    host["Init"] = False
+    host["Dns"] = [RESOLVER]
+    host["ExtraHosts"] = [f"{HOSTNAME}:{OWN_ADDRESS}"]
+    host["Sysctls"] = {f"net.ipv6.conf.{which}.disable_ipv6": "0" for which in ("all", "default", "lo")}
+    host["Tmpfs"] = {"/tmp": f"rw,noexec,nosuid,nodev,size={GATEWAY_TMPFS_BYTES},mode=1777"}  # noqa: S108
+    if runtime is not None:
+        host["Runtime"] = runtime
+    return {
+        **_process(image, "0:0", labels),
+        "Hostname": HOSTNAME,
+        "NetworkDisabled": False,
+        "Entrypoint": ["/usr/bin/python3", "-I", "-S", "/opt/gateway"],
+        "Cmd": [mechanism],
+        "HostConfig": host,
+    }
+
+
+def joined_config(config: dict[str, Any], gateway: str) -> dict[str, Any]:
+    """A create request changed so that the container shares the network namespace of the named gateway."""
+    kept = {name: value for name, value in config.items() if name != "Hostname"}  # the gateway's is taken over
+    host = {**config["HostConfig"], "NetworkMode": f"container:{gateway}"}
+    return {**kept, "NetworkDisabled": False, "HostConfig": host}
 
 
 def _process(image: str, user: str, labels: Mapping[str, str]) -> dict[str, Any]:

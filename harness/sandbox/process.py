@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from harness.model.errors import EngineError
 from harness.model.recording import ImageFact
-from harness.sandbox.base import ExitReport
+from harness.sandbox.base import ExitReport, NetworkRecording
 from harness.sandbox.cgroup import MemoryCounters, find_cgroup, read_counters
 from harness.sandbox.containers import background, kill_container
 from harness.sandbox.engine import Engine, EngineNotFound
@@ -42,6 +42,7 @@ class DockerProcess:
     def __init__(
         self, engine: Engine, gated: Gated, warden: Warden, image: ImageFact, *, began: float, deadline: float
     ) -> None:
+        self.network: NetworkRecording | None = None
         self._engine = engine
         self._gated = gated
         self._warden = warden

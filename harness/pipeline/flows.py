@@ -1,0 +1,58 @@
+"""One session's network flows on their way into the bundle: each with the phase in which it began."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from harness.model.flow import GatewayEndEvent
+from harness.pipeline.bundle import BundleWriter
+from harness.sandbox.base import NetworkRecording
+
+#: How long the last flows may take to be stored once the gateway has ended.
+DRAIN_SECONDS = 5.0
+
+
+class FlowWatch:
+    """Watches one session. `enter` is told of its phases; `run` stores flows until there are no more."""
+
+    def __init__(self, network: NetworkRecording, bundle: BundleWriter, session: str, phase: str) -> None:
+        self._network, self._bundle, self._session = network, bundle, session
+        self._times, self._phases = [0], [phase]
+        self._done = anyio.Event()
+
+    def enter(self, phase: str) -> None:
+        """A phase begins now."""
+        self._times.append(self._bundle.now)
+        self._phases.append(phase)
+
+    def phase_at(self, began: int) -> str:
+        """The phase at a time in nanoseconds since the run's start."""
+        return self._phases[max(0, bisect_right(self._times, began) - 1)]
+
+    async def run(self) -> None:
+        """Store the flows as they end."""
+        async for seen in self._network.flows():
+            event = seen.event.model_copy(update={"phase": self.phase_at(seen.event.began)})
+            self._bundle.record_flow(event, seen.blobs)
+            await anyio.lowlevel.checkpoint()
+        self._done.set()
+
+    async def stop(self) -> None:
+        """End it, and record what the gateway says of itself; its packets join the bundle's."""
+        folder = self._bundle.folder
+        path = folder / f"egress-{self._session}.part"
+        await anyio.to_thread.run_sync(_make_room, path)
+        ended: GatewayEndEvent = await self._network.stop(path)
+        with anyio.move_on_after(DRAIN_SECONDS):
+            await self._done.wait()
+        await anyio.to_thread.run_sync(self._bundle.join_capture, path)
+        self._bundle.record(ended.model_copy(update={"phase": self._phases[-1], "session": self._session}))
+
+
+def _make_room(path: Path) -> None:
+    path.unlink(missing_ok=True)
