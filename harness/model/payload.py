@@ -137,6 +137,7 @@ class Payload(Record):
     shape: the same boundary is not crossed by it, and no effect may show. `network`: the mode in which it is tried,
     empty for any. `source`: where the technique is described. `encoding`: what is done to each filled-in value as a
     whole, in order. `order`: smaller ones of a class are tried first. Any one of the effects is enough.
+    `step_elements` are the steps of a list argument. Where there are steps the control has as many.
     """
 
     id: str
@@ -156,3 +157,6 @@ class Payload(Record):
     source: str = ""
     encoding: tuple[str, ...] = ()
     order: int = 50
+    step_elements: tuple[tuple[str, ...], ...] = ()
+    control_steps: tuple[str, ...] = ()
+    control_step_elements: tuple[tuple[str, ...], ...] = ()

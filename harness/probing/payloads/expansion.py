@@ -1,0 +1,85 @@
+"""A payload or its control, filled in: what is sent, and what is predicted of it."""
+
+from __future__ import annotations
+
+from harness.model.base import Record
+from harness.model.payload import Effect, Payload
+from harness.model.world import World
+from harness.probing.payloads.placeholders import ENCODINGS, Missing, Place, fill
+
+#: No payload of ours is larger once it is filled in: a bound for the bounded attacks on size.
+MOST_CHARACTERS = 2_000_000
+
+
+class Expansion(Record):
+    """One payload or control, complete.
+
+    `value` replaces the argument's value; `elements`, where not empty, a list argument's elements. `companions`: words
+    of other arguments' names, and what they are set to. `steps` and `step_elements`: the values of the further calls.
+    `effects` are the payload's prediction with this nonce; for a control, what must not be seen.
+    """
+
+    payload: str
+    control: bool
+    nonce: str
+    value: str
+    elements: tuple[str, ...] = ()
+    companions: dict[str, str] = {}
+    steps: tuple[str, ...] = ()
+    step_elements: tuple[tuple[str, ...], ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+    def sent(self) -> tuple[str, ...]:
+        """Every text that is sent."""
+        inner = (text for step in self.step_elements for text in step)
+        return (self.value, *self.elements, *self.companions.values(), *self.steps, *inner)
+
+
+def expand(
+    payload: Payload, world: World, *, base: str, nonce: str, root: str = "", control: bool = False
+) -> Expansion | None:
+    """Fill in a payload, or its control, for a place whose benign value is `base`.
+
+    `nonce`: 20 hex digits, fresh for each call; everything that is drawn follows from it, so that the same nonce gives
+    the same expansion. `root`: the boundary, where it is one of the world's roots. None when this world lacks
+    something that the payload needs.
+    """
+    place = Place(world=world, base=base, nonce=nonce, root=root if root in world.roots else _narrowest(world))
+
+    def value(text: str) -> str:
+        text = fill(text, place)
+        for word in payload.encoding:
+            text = ENCODINGS[word](text)
+        return text[:MOST_CHARACTERS]
+
+    def values(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(value(text) for text in texts)
+
+    try:
+        return Expansion(
+            payload=payload.id,
+            control=control,
+            nonce=nonce,
+            value=value(payload.control if control else payload.template),
+            elements=values(payload.control_elements if control else payload.elements),
+            companions={words: fill(text, place) for words, text in payload.companions.items()},
+            steps=values(payload.control_steps if control else payload.steps),
+            step_elements=tuple(
+                values(step) for step in (payload.control_step_elements if control else payload.step_elements)
+            ),
+            effects=tuple(
+                Effect(
+                    kind=effect.kind,
+                    path=fill(effect.path, place),
+                    text=fill(effect.text, place),
+                    address=fill(effect.address, place),
+                )
+                for effect in payload.effects
+            ),
+        )
+    except Missing:
+        return None
+
+
+def _narrowest(world: World) -> str:
+    return world.roots[0] if world.roots else world.root
