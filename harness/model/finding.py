@@ -96,7 +96,9 @@ class Signal(Record):
 
 
 class Location(Record):
-    """Where it was seen. Exactly the fields that apply are set; `field` is a JSON path inside the item."""
+    """Where it was seen. Exactly the fields that apply are set; `field` is a JSON path inside the item, `destination`
+    the site that something went to.
+    """
 
     server: str | None = None
     tool: str | None = None
@@ -108,6 +110,7 @@ class Location(Record):
     line: int | None = None
     phase: str | None = None
     call: str | None = None
+    destination: str | None = None
 
 
 class Evidence(Record):
@@ -122,11 +125,17 @@ class Evidence(Record):
 
 
 class Confirmation(Record):
-    """What makes a finding CONFIRMED (verdict.md): the payload, two nonces, and the control that stayed inert."""
+    """What makes a finding CONFIRMED (verdict.md): the payload, two nonces, and the control that stayed inert.
+
+    `minimal`: the smallest form of the payload that still worked, where one was looked for; `network`: the mode of the
+    fake network in which it holds.
+    """
 
     payload: str
     nonces: tuple[str, ...] = Field(min_length=2)
     control: str
+    minimal: str = ""
+    network: str = ""
 
 
 class Finding(Record):

@@ -44,7 +44,7 @@ class Need(Record):
     CONTROL: the payload's inert twin in the same place; DOCUMENTED: what the payload smuggles, asked for in the way
     the tool documents (a plain command to a tool that runs commands, a path inside for a tool that reads files);
     CONFIRM: the payload rendered for another world with another nonce; MINIMISE: `value` in the place of the payload,
-    its old nonce replaced by a fresh one. Each carries the effects that the payload would have, rendered with its own
+    the nonce of the case's own call in it replaced by a fresh one. Each carries the effects that the payload would have, rendered with its own
     nonce, and `about`. `clean`: in a new session with a fresh world, before any other payload is sent there.
     """
 
@@ -174,7 +174,11 @@ class Case:
         value = at(call.params.get("arguments"), call.argument)
         self._stage = Stage.CONFIRMED
         if isinstance(value, str) and call.steps == 1:
-            keep = [word for word in _words(call) if word in value]
+            # Asked for in the words of the opening call, so that one nonce is to be replaced, whoever asks.
+            old, new = (call.nonce, self.call.nonce) if call.nonce and self.call.nonce else ("", "")
+            value = value.replace(old, new) if old else value
+            keep = [word.replace(old, new) if old else word for word in _words(call)]
+            keep = [word for word in keep if word in value]
             self._minimiser = Minimiser(value, keep, MINIMISATIONS)
             self._stage = Stage.MINIMISE
 

@@ -1,0 +1,205 @@
+"""Whether a recording proves a finding: every condition of CONFIRMED, each a function that says what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.model.call import Purpose
+from harness.model.payload import BoundaryKind, EffectKind
+from harness.probing.oracle.case import CONFIRMATIONS
+from harness.probing.oracle.crossing import admissible
+from harness.probing.oracle.effects import PROVING, Sighting
+from harness.probing.oracle.traces import Facts, Group, Trace
+
+
+class Standing(StrEnum):
+    """What the records make of a payload whose effect was seen."""
+
+    CONFIRMED = "confirmed"
+    SEEN = "seen"
+    GRANTED = "granted"  # documented use shows it too: by design
+    CAPABILITY = "capability"  # no boundary is known that it would cross
+    UNSPECIFIC = "unspecific"  # an inert control shows it too
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The outcome. `seen` of `tried` tries showed the effect; `missing`: why it is not CONFIRMED, in order.
+
+    `confirming`: the tries that prove it; `controls` and `documented`: the calls that stayed without effect.
+    """
+
+    standing: Standing
+    payload: Group
+    seen: int
+    tried: int
+    missing: tuple[str, ...] = ()
+    confirming: tuple[Group, ...] = ()
+    controls: tuple[Group, ...] = ()
+    documented: tuple[Group, ...] = ()
+    minimal: Group | None = None
+
+
+_FRESH = frozenset({EffectKind.CREATED, EffectKind.DISCLOSED, EffectKind.COMPUTED, EffectKind.STUB_CALLED})
+
+
+def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
+    """Judge one payload call (or its steps) with all groups that are about it."""
+    by: dict[Purpose, list[Group]] = {}
+    for group in related:
+        by.setdefault(group.call.purpose, []).append(group)
+    confirms, controls = by.get(Purpose.CONFIRM, []), by.get(Purpose.CONTROL, [])
+    documented = by.get(Purpose.DOCUMENTED, [])
+    tried = [group for group in confirms if group.ended]
+    seen = 1 + sum(bool(group.sightings) for group in tried)
+    kinds = {sighting.effect.kind for sighting in payload.sightings}
+
+    def made(standing: Standing, missing: Sequence[str] = (), confirming: Sequence[Group] = ()) -> Judgement:
+        smaller = [group for group in by.get(Purpose.MINIMISE, []) if group.proofs]
+        return Judgement(
+            standing=standing,
+            payload=payload,
+            seen=seen,
+            tried=1 + len(tried),
+            missing=tuple(dict.fromkeys(missing)),
+            confirming=tuple(confirming),
+            controls=tuple(controls),
+            documented=tuple(documented),
+            minimal=min(smaller, key=_size, default=None),
+        )
+
+    if any(group.sightings for group in controls):
+        return made(Standing.UNSPECIFIC, ["an inert control of the same shape shows the effect too"])
+    if any(group.sightings for group in documented):
+        return made(Standing.GRANTED, ["documented use of the tool grants it already"])
+    boundary = payload.call.boundary
+    if boundary is None or boundary.kind is BoundaryKind.NONE:
+        return made(Standing.CAPABILITY, ["no boundary is known that it would cross"])
+    missing = [*_boundary(payload, facts), *_controlled("control", controls, payload, kinds, facts)]
+    missing += _controlled("documented use", documented, payload, kinds, facts)
+    best: list[Group] = []
+    why: list[str] = []
+    for group in confirms:
+        problems = [*_boundary(group, facts), *_proves(group, payload, facts)]
+        problems += [problem for other in best for problem in _apart(group, other)]
+        problems += [p for control in (*controls, *documented) for p in _same_mode(group, control)]
+        if problems:
+            why += problems
+        else:
+            best.append(group)
+    if len(best) < CONFIRMATIONS:
+        missing += why or [f"it was not seen again in {CONFIRMATIONS} clean starts"]
+    if missing:
+        return made(Standing.SEEN, missing)
+    return made(Standing.CONFIRMED, (), best)
+
+
+def _boundary(group: Group, facts: Facts) -> Iterator[str]:
+    for trace in group.steps:
+        boundary = trace.call.boundary
+        if boundary is None or not facts.before(boundary, trace.seq):
+            yield "its boundary was not recorded before the call"
+        elif not admissible(trace.call):
+            yield f"a {boundary.kind} boundary is not one that {trace.call.payload_class} crosses"
+
+
+def _proves(group: Group, payload: Group, facts: Facts) -> Iterator[str]:
+    """What keeps one confirming try from being a proof."""
+    if not _same_payload(group, payload):
+        yield "what was confirmed is another payload, or in another place"
+    if not group.proofs:
+        doubts = [sighting.doubt for sighting in group.sightings if sighting.doubt]
+        provable = any(sighting.effect.kind in PROVING for sighting in group.sightings)
+        if doubts:
+            yield doubts[0]
+        elif group.sightings and not provable:
+            yield "the effect is of a kind that proves nothing"
+        else:
+            yield "it did not show again in a clean start"
+        return
+    for trace in group.steps:
+        if not trace.clean:
+            yield "it was not confirmed from a clean start"
+        if not trace.planned:
+            yield "its prediction is not in the plan"
+        if trace.world_seq is None or trace.world_seq > trace.seq:
+            yield "the world of its session was not recorded before it"
+        if not trace.nonce:
+            yield "it carries no nonce"
+    if not any(_follows(sighting, trace) for trace in group.steps for sighting in trace.sightings if sighting.proof):
+        yield "the effect does not follow its prediction"
+    if not facts.kernel and all(sighting.channel != "result" for sighting in group.proofs):
+        yield "system calls were not recorded, or in a way that the target could change"
+
+
+def _follows(sighting: Sighting, trace: Trace) -> bool:
+    numbers = sighting.seqs or ((trace.end,) if trace.end is not None else ())
+    return bool(numbers) and all(number > trace.seq for number in numbers)
+
+
+def _same_payload(group: Group, payload: Group) -> bool:
+    one, other = group.call, payload.call
+    return bool(one.payload) and (
+        (one.payload, one.payload_class, one.method, one.item, one.argument, one.place)
+        == (other.payload, other.payload_class, other.method, other.item, other.argument, other.place)
+    )
+
+
+def _apart(group: Group, other: Group) -> Iterator[str]:
+    """Two tries count as two only with nonces, worlds and sessions of their own, and effects that tell them apart."""
+    one, two = group.lead, other.lead
+    if one.nonce == two.nonce or one.call.world == two.call.world or one.session == two.session:
+        yield "two tries share a nonce or a start"
+    if one.network != two.network:
+        yield "the tries were made in different network modes"
+    same = {s.effect for s in group.proofs if s.effect.kind in _FRESH} & {s.effect for s in other.proofs}
+    if same:
+        yield "two tries show the very same effect"
+    if not {s.effect.kind for s in group.proofs} & {s.effect.kind for s in other.proofs}:
+        yield "the tries show different kinds of effect"
+
+
+def _controlled(
+    what: str, controls: Sequence[Group], payload: Group, kinds: set[EffectKind], facts: Facts
+) -> Iterator[str]:
+    """Why the controls do not say that the effect is the payload's: none was made, or none could have shown it."""
+    if not controls:
+        yield f"no {what} was tried"
+        return
+    provable = {s.effect.kind for s in payload.sightings if s.effect.kind in PROVING} or kinds
+    programs = {s.text.split(" ")[0] for s in payload.sightings if s.effect.kind is EffectKind.STUB_CALLED}
+    for group in controls:
+        call = group.call
+        if not group.ended or not all(_silent(trace, payload, facts) for trace in group.steps):
+            yield f"the {what} came to no clear end"
+        if (call.method, call.item) != (payload.call.method, payload.call.item):
+            yield f"the {what} is a call of something else"
+        if call.params == payload.call.params:
+            yield f"the {what} is the payload itself"
+        predicted = {effect.kind for trace in group.steps for effect in trace.call.effects}
+        if not provable & predicted:
+            yield f"the {what} says nothing about this effect"
+        if programs and any(_names(trace.programs) & _names(programs) for trace in group.steps):
+            yield f"the {what} starts the same program"
+
+
+def _names(paths: set[str] | frozenset[str]) -> set[str]:
+    return {path.rpartition("/")[2] for path in paths}
+
+
+def _silent(trace: Trace, payload: Group, facts: Facts) -> bool:
+    """Whether the absence of an effect in this call means something."""
+    if all(sighting.channel == "result" for sighting in payload.sightings):
+        return trace.state in ("answered", "tool-error", "error")
+    return trace.conclusive and trace.session not in facts.gaps and facts.kernel
+
+
+def _same_mode(group: Group, control: Group) -> Iterator[str]:
+    if group.lead.network != control.lead.network:
+        yield "the control was made in another network mode"
+
+
+def _size(group: Group) -> int:
+    return len(str(group.call.params))
