@@ -13,12 +13,15 @@ import anyio.abc
 from harness.model.call import BoundariesEvent, CallBooksEvent, Outcome, WorldEvent
 from harness.model.options import ActiveLevel, RunOptions
 from harness.model.plan import Action, ActionKind, Observation
-from harness.model.recording import NoteEvent, ObstacleEvent, Phase
+from harness.model.probe import Probed
+from harness.model.recording import NoteEvent, ObstacleEvent, Phase, ProbeBooksEvent
 from harness.model.surface import ItemKind, ListEnd, Surface
 from harness.model.world import World
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.calls import Caller
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.looks import Looker
+from harness.pipeline.probes import Prober
 from harness.pipeline.progress import Progress
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
@@ -75,6 +78,8 @@ class Driver:
         self._look: Surface | None = None
         self._stock: StockTry | None = None
         self._caller = Caller(bundle, options)
+        self._prober = Prober(bundle, options)
+        self._looker = Looker(sandbox, bundle, entropy, options, self._prober)
         self._started: Action | None = None
         self._greeting = Greeting()
         self._sessions = 0
@@ -106,6 +111,10 @@ class Driver:
                 return await self._discover(action, self._session, deadline, seconds)
             case ActionKind.CALL if self._session is not None:
                 return await self._call(action, self._session, deadline, seconds)
+            case ActionKind.PROBE if self._session is not None:
+                return await self._probe(action, self._session, deadline, seconds)
+            case ActionKind.LOOK if action.look is not None:
+                return await self._take_look(action, deadline)
             case ActionKind.LOOK if self._session is not None:
                 return await self._look_again(action, self._session, deadline, seconds)
             case ActionKind.RESTART:
@@ -205,6 +214,30 @@ class Driver:
         session.deadline("run", seconds)
         outcome = Outcome(call=call.id, state="unsent")
         return Observation(number=action.number, usable=False, outcome=outcome, detail=OUT_OF_TIME)
+
+    async def _probe(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
+        assert action.probe is not None and self._raw is not None
+        self._progress.phase(f"probe {action.probe.id}"[:60])
+        with anyio.move_on_at(deadline):
+            probed = await self._prober.probe(action.probe, session, self._raw)
+            return Observation(number=action.number, usable=probed.state == "alive", probed=probed)
+        session.deadline("run", seconds)
+        probed = Probed(probe=action.probe.id, state="unsent")
+        return Observation(number=action.number, usable=False, probed=probed, detail=OUT_OF_TIME)
+
+    async def _take_look(self, action: Action, deadline: float) -> Observation:
+        """Look at the session at hand, or at another life that is started for it."""
+        assert action.look is not None
+        self._progress.phase(f"look again: {action.look.name}")
+        seen: Surface | None = None
+        with anyio.move_on_at(deadline):
+            if action.session != MAIN:
+                spec = await self._spec(self._started or action, deadline)
+                if spec is not None:
+                    seen = await self._looker.anew(action, spec, self._surface)
+            elif self._session is not None and self._raw is not None:
+                seen = await self._looker.again(action.look, self._session, self._raw, self._greeting, self._surface)
+        return Observation(number=action.number, usable=seen is not None, surface=seen)
 
     async def _look_again(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
         """Read the lists again, on a session that was greeted."""
@@ -323,6 +356,8 @@ class Driver:
             self._bundle.record(CallBooksEvent(phase=Phase.IDLE, books=action.call_books))
         if action.obstacle is not None:
             self._bundle.record(ObstacleEvent(phase=Phase.STOP, obstacle=action.obstacle, what=action.what))
+        if action.books is not None:
+            self._bundle.record(ProbeBooksEvent(phase=Phase.PROBE, books=action.books))
 
     async def _in_background(self, action: Action, background: anyio.abc.TaskGroup, deadline: float) -> Observation:
         """The stock client's try, in a life of the target of its own."""

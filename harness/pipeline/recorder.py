@@ -26,6 +26,7 @@ from harness.pipeline.fallback import choose_recorder
 from harness.pipeline.launching import target_errors
 from harness.pipeline.places import packages_dir
 from harness.pipeline.preparation import check_texts, choose_entry, install
+from harness.pipeline.probes import catalog
 from harness.pipeline.progress import Progress
 from harness.pipeline.supply import Supply
 from harness.probing.plan_of_run import plan_of_run
@@ -143,7 +144,7 @@ class Recorder:
                 if self._options.stock_client:
                     client = await stack.enter_async_context(prestart(self._options.limits))
                 driver = Driver(sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client)
-                await driver.run(plan_of_run(self._options, supply.facts()), self._options.timeout)
+                await driver.run(plan_of_run(self._options, supply.facts(), catalog()), self._options.timeout)
 
     async def _can_record(self, sandbox: Sandbox) -> bool:
         """Find what records system calls, and say once what takes the place of something better.

@@ -49,10 +49,8 @@ class RunRequest:
 async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) -> ScanResult:
     """Do it all. Raises UsageError, HarnessError; nothing is left on the engine whatever happens."""
     options = request.options
-    if options.active is not ActiveLevel.NONE:
-        raise UsageError(
-            f"--active {options.active} is not built yet", remedy="this version reads declarations: --active none"
-        )
+    if options.active is ActiveLevel.TOOL_CALLS:
+        raise UsageError(f"--active {options.active} is not built yet", remedy="use --active safe")
     ref = parse_target(request.target, request.command)
     if ref.kind is TargetKind.TOOLS:
         raise UsageError("a saved tool list is not run", remedy=f"use: harness scan {request.target}")

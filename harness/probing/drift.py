@@ -1,5 +1,5 @@
 """The plan of looking again: the same session once more, then a second life with another client's name and a later
-clock; and where that one shows something else, a third as the first was, to tell what it goes by.
+clock; and where that one shows something else, or nothing, a third as the first was, to tell what it goes by.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from harness.model.plan import Action, ActionKind, Observation
 from harness.model.probe import LookRequest, Probe
 from harness.probing.chain import MAIN, Ground
 from harness.probing.malformed.catalog import Catalog
-from harness.probing.malformed.planner import alive_methods, alive_request
+from harness.probing.malformed.planner import alive_request
 from harness.probing.malformed.templates import Ids
 
 #: A client that many people use, by the name that it gives itself.
@@ -28,14 +28,18 @@ LOOKS = 2
 
 
 class DriftPlanner:
-    """Made for one ground. `next(observation)` answers with the next look; None when there are no more."""
+    """Made for one ground. `next(observation)` answers with the next look; None when there are no more.
 
-    def __init__(self, catalog: Catalog, ground: Ground, transport: Transport = Transport.STDIO) -> None:
+    `alive`: the method that this server gives a sign of life to; where it is empty nothing is sent before a handshake.
+    """
+
+    def __init__(
+        self, catalog: Catalog, ground: Ground, transport: Transport = Transport.STDIO, *, alive: str = ""
+    ) -> None:
         assert ground.first is not None
         self._ground = ground
         self._first = ground.first
         ids = Ids()
-        alive = (*alive_methods(self._first),)[0]
         self._before = tuple(
             self._with_alive(probe, alive, ids) for probe in catalog.probes(self._first, transport, ids, before=True)
         )
@@ -51,13 +55,16 @@ class DriftPlanner:
         if self._ground.usable:
             for _ in range(LOOKS):
                 yield _look(LookRequest(name=SAME_SESSION), MAIN)
-                if self._seen is None or not self._seen.usable:
+                if not self._usable():
                     break
         yield _look(
             LookRequest(name=SECOND_SESSION, client=OTHER_CLIENT, days=DAYS, before=self._before), SECOND_SESSION
         )
-        if self._changed():
+        if self._changed() or not self._usable():
             yield _look(LookRequest(name=THIRD_SESSION), THIRD_SESSION)
+
+    def _usable(self) -> bool:
+        return self._seen is not None and self._seen.usable
 
     def _changed(self) -> bool:
         surface = self._seen.surface if self._seen is not None else None

@@ -24,10 +24,17 @@ def _stages(options: RunOptions, catalog: Catalog) -> tuple[Stage, ...]:
     if options.active is ActiveLevel.NONE:
         return ()
 
+    sent: list[ProbePlanner] = []
+
     def probes(ground: Ground) -> Planner | None:
-        return ProbePlanner(catalog, ground, options.transport) if ground.usable and ground.surface else None
+        if not ground.usable or ground.surface is None:
+            return None
+        sent.append(ProbePlanner(catalog, ground, options.transport))
+        return sent[-1]
 
     def looks(ground: Ground) -> Planner | None:
-        return DriftPlanner(catalog, ground, options.transport) if ground.first else None
+        if ground.first is None:
+            return None
+        return DriftPlanner(catalog, ground, options.transport, alive=sent[-1].alive if sent else "")
 
     return (probes, looks)

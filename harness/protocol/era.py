@@ -26,21 +26,24 @@ _META_SERVER = "io.modelcontextprotocol/serverInfo"
 CLIENT_CAPABILITIES: JsonObject = {}
 
 
-def client_info() -> JsonObject:
-    """How we name ourselves: as the official SDK does by default, so that a target can't tell a vetting client."""
-    return {"name": "mcp", "version": "0.1.0"}
+def client_info(client: str = "") -> JsonObject:
+    """How we name ourselves: as the official SDK does by default, so that a target can't tell a vetting client.
+
+    `client`: another name, to see whether a target goes by it.
+    """
+    return {"name": client or "mcp", "version": "0.1.0"}
 
 
-def initialize_params(revision: str) -> JsonObject:
+def initialize_params(revision: str, client: str = "") -> JsonObject:
     """Parameters of `initialize` that propose `revision`."""
-    return {"protocolVersion": revision, "capabilities": CLIENT_CAPABILITIES, "clientInfo": client_info()}
+    return {"protocolVersion": revision, "capabilities": CLIENT_CAPABILITIES, "clientInfo": client_info(client)}
 
 
-def with_envelope(params: JsonObject) -> JsonObject:
+def with_envelope(params: JsonObject, client: str = "") -> JsonObject:
     """`params` with the `_meta` that each request of the stateless revision carries."""
     meta = {
         _META_VERSION: STATELESS_REVISION,
-        _META_CLIENT: client_info(),
+        _META_CLIENT: client_info(client),
         _META_CAPABILITIES: CLIENT_CAPABILITIES,
     }
     return {**params, "_meta": meta}

@@ -34,7 +34,7 @@ class Greeting:
     """What a server says of itself. `failure` is the outcome that ended the probe, None when a revision was agreed.
 
     Members of another type than the protocol's count as absent here; the frames have them. `size`, `values`: bytes and
-    values of the answer.
+    values of the answer. `client`: the name that we gave, empty for the usual one.
     """
 
     era: Era | None = None
@@ -43,19 +43,23 @@ class Greeting:
     capabilities: JsonObject | None = None
     instructions: str | None = None
     failure: Outcome | None = None
+    client: str = field(default="", compare=False)
     size: int = field(default=0, compare=False)
     values: int = field(default=0, compare=False)
 
     def params(self, params: JsonObject) -> JsonObject | None:
         """`params` as a request of this era carries them; None when there is nothing to carry."""
         if self.era is Era.STATELESS:
-            return with_envelope(params)
+            return with_envelope(params, self.client)
         return params or None
 
 
-async def greet(session: RawSession, *, start_timeout: float, call_timeout: float) -> Greeting:
-    """Agree on a revision, each wait in seconds. Never raises for what the server does."""
-    first = await _initialize(session, HANDSHAKE_REVISIONS[-1], start_timeout, call_timeout)
+async def greet(session: RawSession, *, start_timeout: float, call_timeout: float, client: str = "") -> Greeting:
+    """Agree on a revision, each wait in seconds. Never raises for what the server does.
+
+    `client`: the name that we give, empty for the usual one.
+    """
+    first = await _initialize(session, HANDSHAKE_REVISIONS[-1], start_timeout, call_timeout, client)
     if first.failure is None or isinstance(first.failure, Closed):
         return first
     tried = {HANDSHAKE_REVISIONS[-1]}
@@ -65,11 +69,11 @@ async def greet(session: RawSession, *, start_timeout: float, call_timeout: floa
     named = _named(first.failure)
     while (revision := newest_handshake(tuple(r for r in named if r not in tried))) is not None:
         tried.add(revision)
-        again = await _initialize(session, revision, call_timeout, call_timeout)
+        again = await _initialize(session, revision, call_timeout, call_timeout, client)
         if again.failure is None or isinstance(again.failure, Closed):
             return again
     session.note(f"initialize: {describe(first.failure)}; asking server/discover")
-    stateless, named = await _discover(session, AFTER_SILENCE_SECONDS if silent else call_timeout, quiet=silent)
+    stateless, named = await _discover(session, AFTER_SILENCE_SECONDS if silent else call_timeout, client, quiet=silent)
     if stateless.failure is None or isinstance(stateless.failure, Closed):
         return stateless
     if silent:
@@ -77,7 +81,7 @@ async def greet(session: RawSession, *, start_timeout: float, call_timeout: floa
     revision = newest_handshake(tuple(r for r in named if r not in tried)) or HANDSHAKE_REVISIONS[0]
     if revision in tried:
         return first
-    last = await _initialize(session, revision, call_timeout, call_timeout)
+    last = await _initialize(session, revision, call_timeout, call_timeout, client)
     return last if last.failure is None or isinstance(last.failure, Closed) else first
 
 
@@ -86,8 +90,8 @@ def _named(outcome: Outcome) -> tuple[str, ...]:
     return supported_revisions(as_object(outcome.data).get("supported")) if isinstance(outcome, RpcError) else ()
 
 
-async def _initialize(session: RawSession, revision: str, timeout: float, call_timeout: float) -> Greeting:
-    outcome = await session.request("initialize", initialize_params(revision), timeout=timeout)
+async def _initialize(session: RawSession, revision: str, timeout: float, call_timeout: float, client: str) -> Greeting:
+    outcome = await session.request("initialize", initialize_params(revision, client), timeout=timeout)
     if not isinstance(outcome, Answer) or not isinstance(outcome.result, dict):
         return Greeting(failure=outcome)
     result = outcome.result
@@ -100,14 +104,17 @@ async def _initialize(session: RawSession, revision: str, timeout: float, call_t
         server_info=as_object(result.get("serverInfo")),
         capabilities=as_object(result.get("capabilities")),
         instructions=as_text(result.get("instructions")),
+        client=client,
         size=outcome.size,
         values=outcome.values,
     )
 
 
-async def _discover(session: RawSession, timeout: float, *, quiet: bool) -> tuple[Greeting, tuple[str, ...]]:
+async def _discover(
+    session: RawSession, timeout: float, client: str, *, quiet: bool
+) -> tuple[Greeting, tuple[str, ...]]:
     """Ask `server/discover`; the greeting, and the revisions the server says it speaks."""
-    outcome = await session.request("server/discover", with_envelope({}), timeout=timeout, quiet=quiet)
+    outcome = await session.request("server/discover", with_envelope({}, client), timeout=timeout, quiet=quiet)
     if not isinstance(outcome, Answer) or not isinstance(outcome.result, dict):
         return Greeting(failure=outcome), _named(outcome)
     result = outcome.result
@@ -122,6 +129,7 @@ async def _discover(session: RawSession, timeout: float, *, quiet: bool) -> tupl
             server_info=stateless_server_info(result),
             capabilities=as_object(result.get("capabilities")),
             instructions=as_text(result.get("instructions")),
+            client=client,
             size=outcome.size,
             values=outcome.values,
         ),

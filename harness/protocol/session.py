@@ -147,6 +147,10 @@ class RawSession:
         """Why nothing more will be received, or None while the session lives."""
         return self._close_reason
 
+    async def ended(self) -> None:
+        """Return when nothing more will be received."""
+        await self._ended.wait()
+
     async def request(
         self, method: str, params: JsonObject | None = None, *, timeout: float, quiet: bool = False
     ) -> Outcome:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from harness.model.options import Transport
 from harness.model.plan import Action, ActionKind, Observation
-from harness.model.probe import Family, LookRequest, Must, Probe, ProbeBooks, Unsent
+from harness.model.probe import Family, Must, Probe, ProbeBooks, Unsent
 from harness.model.surface import ItemKind, ListEnd, Surface
 from harness.probing.chain import Ground
 from harness.probing.malformed.catalog import Catalog
@@ -25,8 +25,6 @@ _LISTS = {
     ItemKind.PROMPT: "prompts/list",
     ItemKind.RESOURCE: "resources/list",
 }
-AFTER_RESTART = "after-restart"
-
 #: Actions, and at the end whether the session can go on.
 Steps: TypeAlias = Generator[Action, None, bool]
 
@@ -40,7 +38,8 @@ class ProbePlanner:
         self._ids = Ids()
         self._probes = tuple(catalog.probes(ground.surface, transport, self._ids))
         self._transport = transport
-        self._alive = ""
+        #: The method that a sign of life is asked for with: the last that was tried.
+        self.alive = ""
         self._deaths = 0
         self._unsent: list[Unsent] = []
         self._seen: Observation | None = None
@@ -72,7 +71,7 @@ class ProbePlanner:
                 must=Must.LIVE,
                 transport=self._transport,
             )
-            self._alive = method
+            self.alive = method
             yield self._action(probe)
             if self._state() == "alive":
                 return True
@@ -101,9 +100,6 @@ class ProbePlanner:
     def _again(self) -> Steps:
         """A fresh session. True when it was greeted."""
         yield Action(number=0, kind=ActionKind.RESTART)
-        if not self._usable():
-            return False
-        yield Action(number=0, kind=ActionKind.LOOK, look=LookRequest(name=AFTER_RESTART))
         return self._usable()
 
     def _rest(self, probes: Sequence[Probe]) -> None:
@@ -114,8 +110,8 @@ class ProbePlanner:
 
     def _action(self, probe: Probe) -> Action:
         identifier = self._ids.take()
-        alive = alive_request(self._alive, identifier, self._surface)
-        with_alive = probe.model_copy(update={"alive": alive, "alive_id": identifier, "method": self._alive})
+        alive = alive_request(self.alive, identifier, self._surface)
+        with_alive = probe.model_copy(update={"alive": alive, "alive_id": identifier, "method": self.alive})
         return Action(number=0, kind=ActionKind.PROBE, probe=with_alive, prediction=f"must {probe.must}")
 
     def _usable(self) -> bool:

@@ -1,0 +1,98 @@
+"""Looks again at what a server declares: in the same session, or in another life with another client's name."""
+
+from __future__ import annotations
+
+from harness.model.options import RunOptions
+from harness.model.plan import Action
+from harness.model.probe import LookEvent, LookRequest
+from harness.model.recording import Phase
+from harness.model.surface import ListEnd, Surface
+from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.entropy import Entropy
+from harness.pipeline.probes import Prober
+from harness.pipeline.session import Session, open_session
+from harness.protocol.discovery import discover
+from harness.protocol.handshake import Greeting, greet
+from harness.protocol.session import RawSession, raw_session
+from harness.sandbox.base import LaunchSpec, Sandbox
+
+
+class Looker:
+    """Made for one run. A look that shows what the first did is told as an event, and not kept once more."""
+
+    def __init__(
+        self, sandbox: Sandbox, bundle: BundleWriter, entropy: Entropy, options: RunOptions, prober: Prober
+    ) -> None:
+        self._sandbox = sandbox
+        self._bundle = bundle
+        self._entropy = entropy
+        self._options = options
+        self._prober = prober
+
+    async def again(
+        self, request: LookRequest, session: Session, raw: RawSession, greeting: Greeting, first: Surface | None
+    ) -> Surface | None:
+        """Read the lists on a session that was greeted; None when the session is over."""
+        await session.enter(Phase.DISCOVER)
+        raw.phase = Phase.DISCOVER
+        seen = await discover(
+            raw,
+            greeting,
+            session.witness,
+            limits=self._options.limits,
+            call_timeout=self._options.call_timeout,
+            look=request.name,
+        )
+        if raw.closed is not None:
+            return None
+        changed = first is not None and seen.unlike(first)
+        if changed:
+            self._bundle.surface(seen)
+        whole = {outcome.kind for outcome in seen.lists if outcome.end in (ListEnd.COMPLETE, ListEnd.NOT_OFFERED)}
+        read = {outcome.kind for outcome in first.lists if outcome.end is ListEnd.COMPLETE} if first is not None else ()
+        self._bundle.record(
+            LookEvent(
+                phase=Phase.DISCOVER,
+                session=session.name,
+                look=request.name,
+                changed=changed,
+                client=request.client,
+                items=len(seen.items),
+                unread=tuple(sorted(set(read) - whole)),
+            )
+        )
+        return seen
+
+    async def anew(self, action: Action, spec: LaunchSpec, first: Surface | None) -> Surface | None:
+        """The same in a life of its own; the probes that come before the handshake are sent first.
+
+        None when it was not greeted, or was over before its lists were read.
+        """
+        request = action.look
+        assert request is not None
+        seen: Surface | None = None
+        async with (
+            open_session(action.session, self._sandbox, spec, self._bundle, self._entropy, self._options) as session,
+            raw_session(
+                session.process.stdin,
+                session.process.stdout,
+                session.witness,
+                limits=self._options.limits,
+                name=session.name,
+            ) as raw,
+        ):
+            for probe in request.before:
+                probed = await self._prober.probe(probe, session, raw)
+                if probed.state != "alive":
+                    break
+            await session.enter(Phase.START)
+            raw.phase = Phase.START
+            greeting = await greet(
+                raw,
+                start_timeout=self._options.start_timeout,
+                call_timeout=self._options.call_timeout,
+                client=request.client,
+            )
+            if greeting.failure is None:
+                seen = await self.again(request, session, raw, greeting, first)
+        return seen

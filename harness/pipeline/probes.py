@@ -1,0 +1,119 @@
+"""Sends one malformed message as bytes, with a request for a sign of life right behind, and waits for what comes.
+
+It judges nothing: the frames are recorded, and whether the server went on.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import anyio
+
+import harness.probing.malformed
+from harness.model.base import JsonValue, canonical_json
+from harness.model.options import RunOptions
+from harness.model.probe import Family, Probe, Probed, ProbeEndEvent, ProbeEvent
+from harness.model.recording import EventSink
+from harness.pipeline.session import Session
+from harness.probing.malformed import FILE_NAME, Catalog, parse_catalog, wire_bytes
+from harness.protocol.framing import Line
+from harness.protocol.session import RawSession
+
+#: How long a sign of life is waited for: a slow machine, a large message and a busy server taken together.
+ALIVE_SECONDS = 10.0
+#: The same while it is found out what the server answers at all: some know no ping, and say nothing.
+FIRST_SECONDS = 3.0
+PHASE = "probe"
+
+
+@lru_cache(maxsize=1)
+def catalog() -> Catalog:
+    """The catalog as it is installed. Raises HarnessError when it is broken."""
+    folder = Path(harness.probing.malformed.__file__).parent
+    return parse_catalog((folder / FILE_NAME).read_text(encoding="utf-8"))
+
+
+class Prober:
+    """Made for one run."""
+
+    def __init__(self, sink: EventSink, options: RunOptions) -> None:
+        self._sink = sink
+        self._options = options
+
+    async def probe(self, probe: Probe, session: Session, raw: RawSession) -> Probed:
+        """Send it. Never raises for what the target does; HarnessError when our side broke."""
+        phase = f"{PHASE}:{probe.id}"
+        await session.enter(phase)
+        raw.phase = phase
+        self._sink.record(ProbeEvent(phase=phase, session=session.name, probe=probe))
+        before = await session.process.peak_memory() if probe.family is Family.SIZE else None
+        watch = _Watch(probe)
+        raw.admit((probe.alive_id, *(int(text.strip('"')) for text in probe.ids if text.strip('"').isdigit())))
+        raw.watch = watch.line
+        data = wire_bytes(probe)
+        limit = FIRST_SECONDS if probe.family is Family.ALIVE else ALIVE_SECONDS
+        seconds = min(limit, self._options.call_timeout)
+        began = anyio.current_time()
+        with anyio.move_on_after(seconds):
+            if await raw.send_bytes(data + probe.alive.encode() + b"\n", timeout=seconds):
+                await self._until(watch.alive, raw)
+        took = anyio.current_time() - began
+        if watch.alive.is_set() and probe.patience:
+            with anyio.move_on_after(probe.patience):
+                await self._until(watch.answered, raw)
+        raw.watch = None
+        peak = await session.process.peak_memory() if probe.family is Family.SIZE else None
+        state = "alive" if watch.alive.is_set() else "closed" if raw.closed is not None else "silent"
+        probed = Probed.model_validate(
+            {
+                "probe": probe.id,
+                "state": state,
+                "seconds": round(took, 3),
+                "bytes_sent": len(data),
+                "memory_bytes": peak,
+                "grown": peak - before if peak is not None and before is not None else None,
+            }
+        )
+        self._sink.record(ProbeEndEvent(phase=phase, session=session.name, probed=probed))
+        return probed
+
+    async def _until(self, event: anyio.Event, raw: RawSession) -> None:
+        """Wait for the event or the end of the session."""
+        async with anyio.create_task_group() as tasks:
+
+            async def ended() -> None:
+                await raw.ended()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(ended)
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
+
+class _Watch:
+    """Sees the lines that come: `alive` once the sign of life is there, `answered` once all answers are."""
+
+    def __init__(self, probe: Probe) -> None:
+        self.alive = anyio.Event()
+        self.answered = anyio.Event()
+        self._alive_id = probe.alive_id
+        self._open = set(probe.ids)
+        if not self._open:
+            self.answered.set()
+
+    def line(self, line: Line, frame: int) -> None:
+        """The next line."""
+        if not line.parsed:
+            return
+        for message in line.value if isinstance(line.value, list) else [line.value]:
+            if isinstance(message, dict) and "id" in message and "method" not in message:
+                self._answer(message["id"])
+
+    def _answer(self, identifier: JsonValue) -> None:
+        if identifier in (self._alive_id, str(self._alive_id)):
+            self.alive.set()
+            return
+        self._open.discard(canonical_json(identifier))
+        if not self._open:
+            self.answered.set()
