@@ -59,7 +59,29 @@ Examples:
     show_default=True,
     help="How much is sent to the target: declarations only, malformed messages, tool calls.",
 )
-@click.option("--allow", multiple=True, metavar="NAME", help="A tool that may be called (with --active tool-calls).")
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="NAME",
+    help="A tool, prompt or resource that may be called (with --active tool-calls), or a pattern: '*'.",
+)
+@click.option(
+    "--call-budget",
+    type=click.IntRange(0, 1_000_000),
+    metavar="N",
+    help="At most so many calls with payloads, fairly shared out (default: the whole plan).",
+)
+@click.option(
+    "--idle",
+    type=click.FloatRange(0, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds to watch the server after the last call.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Chooses between equals."
+)
 @click.option("--entry", metavar="NAME", help="Which entry point to start.")
 @click.option(
     "--arg",
@@ -121,16 +143,16 @@ Examples:
 @click.option(
     "--recorder",
     type=click.Choice([str(choice) for choice in RecorderChoice]),
-    default="none",
-    show_default=True,
-    help="What records system calls: the best that works here (auto: eBPF, else strace), one of them, or nothing.",
+    default=None,
+    help="What records system calls: the best that works here (auto: eBPF, else strace), one of them, or nothing."
+    " Default: none, and auto where tools are called.",
 )
 @click.option(
     "--network",
     type=click.Choice([str(choice) for choice in NetworkChoice]),
-    default="none",
-    show_default=True,
-    help="A fake internet that answers or refuses, with every attempt recorded; or none at all.",
+    default=None,
+    help="A fake internet that answers or refuses, with every attempt recorded; or none at all."
+    " Default: none, and answer where tools are called.",
 )
 @click.option("--stock-client/--no-stock-client", default=True, help="Also try the server with the mcp SDK's client.")
 @click.option(
@@ -150,8 +172,10 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         raise UsageError("give either a TARGET or -- COMMAND ARGS", remedy="see 'harness run --help'")
     outputs = Outputs(given["formats"], given["output"], given)
     secrets = _environment(given["environment"])
+    level = ActiveLevel(given["active"])
+    calls = level is ActiveLevel.TOOL_CALLS
     options = RunOptions(
-        active=ActiveLevel(given["active"]),
+        active=level,
         allow=given["allow"],
         entry=given["entry"],
         arguments=given["arguments"],
@@ -168,8 +192,11 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         jobs=given["jobs"],
         runtime=given["runtime"],
         stock_client=given["stock_client"],
-        recorder=RecorderChoice(given["recorder"]),
-        network=NetworkChoice(given["network"]),
+        recorder=RecorderChoice(given["recorder"] or ("auto" if calls else "none")),
+        network=NetworkChoice(given["network"] or ("answer" if calls else "none")),
+        idle=given["idle"],
+        call_budget=given["call_budget"],
+        seed=given["seed"],
     )
     request = RunRequest(
         target=given["target"],

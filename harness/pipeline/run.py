@@ -49,8 +49,10 @@ class RunRequest:
 async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) -> ScanResult:
     """Do it all. Raises UsageError, HarnessError; nothing is left on the engine whatever happens."""
     options = request.options
-    if options.active is ActiveLevel.TOOL_CALLS:
-        raise UsageError(f"--active {options.active} is not built yet", remedy="use --active safe")
+    if options.active is ActiveLevel.TOOL_CALLS and not options.allow:
+        raise UsageError("--active tool-calls calls nothing that is not allowed", remedy="name tools with --allow NAME")
+    if options.allow and options.active is not ActiveLevel.TOOL_CALLS:
+        raise UsageError("--allow goes with --active tool-calls", remedy=f"at level {options.active} no tool is called")
     ref = parse_target(request.target, request.command)
     if ref.kind is TargetKind.TOOLS:
         raise UsageError("a saved tool list is not run", remedy=f"use: harness scan {request.target}")
