@@ -18,7 +18,7 @@ from harness.sandbox.strace_transfers import Transfers
 
 MAX_DECOYS = 4096
 ARGV_STRINGS = 1024
-_SECONDS = re.compile(rb"tv_sec=(\d{1,18})")
+_SECONDS = re.compile(rb"tv_sec=(\d{1,18}), tv_nsec=(\d{1,9})")
 
 
 @dataclass(slots=True)
@@ -173,11 +173,10 @@ class CallReader:
         found = _SECONDS.search(call.said.body)
         if found is None:
             return 0
-        seconds = int(found[1])
         if b"TIMER_ABSTIME" not in call.said.body:
-            return seconds
+            return int(found[1])
         now = call.said.time - (0 if call.args[:1] == [b"CLOCK_REALTIME"] else self._clock)
-        return max(0, seconds - now // 1_000_000_000)
+        return max(0, round((int(found[1]) * 1_000_000_000 + int(found[2]) - now) / 1_000_000_000))
 
     def _path(self, call: Call, letter: str, base: str) -> tuple[bytes | None, bool]:
         """The path at that letter, made absolute as far as is known; and that it is a claim."""

@@ -104,10 +104,8 @@ class StraceDecoder:
             name = quick[2].decode()
             if name not in SIGNATURES and name not in WRITES and name not in RECEIVES and name in self._filter.free:
                 task = self._tasks.get(int(quick[1]))
-                if task is not None:
-                    if task.mode:
-                        self.compat.add(name)
-                    elif task.pid != self._marker:
+                if task is not None and not task.mode:
+                    if task.pid != self._marker:
                         self.calls.add(name)
                     return
         found = lines.parse(line)
