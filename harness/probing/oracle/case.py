@@ -44,8 +44,9 @@ class Need(Record):
     CONTROL: the payload's inert twin in the same place; DOCUMENTED: what the payload smuggles, asked for in the way
     the tool documents (a plain command to a tool that runs commands, a path inside for a tool that reads files);
     CONFIRM: the payload rendered for another world with another nonce; MINIMISE: `value` in the place of the payload,
-    the nonce of the case's own call in it replaced by a fresh one. Each carries the effects that the payload would have, rendered with its own
-    nonce, and `about`. `clean`: in a new session with a fresh world, before any other payload is sent there.
+    the nonce of the case's own call in it replaced by a fresh one. Each carries the effects that the payload would
+    have, rendered with its own nonce, and `about`. `clean`: in a new session with a fresh world, before any other
+    payload is sent there.
     """
 
     purpose: Purpose

@@ -116,13 +116,32 @@ def split(address: str) -> tuple[str, str]:
     return str(mapped or ip), port
 
 
-def internal(address: str) -> bool:
-    """Whether an IP address is one that no stranger's input should reach: loopback, private, link-local, unspecified.
+#: Loopback, unspecified, private (RFC 1918), shared (RFC 6598), link-local (RFC 3927), unique local (RFC 4193).
+_INTERNAL = tuple(
+    ipaddress.ip_network(block)
+    for block in (
+        "127.0.0.0/8",
+        "0.0.0.0/32",
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "169.254.0.0/16",
+        "::1/128",
+        "::/128",
+        "fe80::/10",
+        "fc00::/7",
+    )
+)
 
-    Names are not: what they lead to is in the records. Ranges as in `ipaddress` (RFC 6890).
+
+def internal(address: str) -> bool:
+    """Whether an IP address is one that no stranger's input should reach.
+
+    Names are not: what they lead to is in the records.
     """
     try:
         ip = ipaddress.ip_address(split(address)[0])
     except ValueError:
         return False
-    return ip.is_loopback or ip.is_private or ip.is_link_local or ip.is_unspecified
+    return any(ip in block for block in _INTERNAL)

@@ -57,7 +57,7 @@ class Confirmation:
         self._modes: dict[str, str] = {}
         self._current: dict[str, str] = {}
         self._burned: dict[str, set[str]] = {}
-        self._live: dict[str, set[str]] = {}
+        self._live: dict[str, set[int]] = {}
         self._open: dict[str, tuple[Trace, Group]] = {}
         self._watched: dict[str, list[Trace]] = {}
         self._groups: dict[tuple[str, ...], Group] = {}
@@ -86,7 +86,7 @@ class Confirmation:
             case GatewayEndEvent():
                 self._modes.setdefault(event.session, event.mode)
             case ProbeEvent():
-                self._live.setdefault(event.session, set()).add("")
+                self._live.setdefault(event.session, set()).add(0)
             case CallBooksEvent():
                 self._books = event
 
@@ -153,28 +153,22 @@ class Confirmation:
             burned = {secret for secret in secrets if secret and any(secret in text for text in texts)}
             self._burned.setdefault(call.world, set()).update(burned)
         key = (call.purpose, call.about, call.world, event.session, call.nonce or call.id)
-        group = self._groups.get(key)
-        root = self._root.get(call.about) if call.about else group
-        case = f"{id(root)}" if root is not None else call.id
-        others = self._live.setdefault(event.session, set()) - {case}
+        group = self._groups.setdefault(key, Group(steps=[]))
+        live = self._live.setdefault(event.session, set())
         trace = Trace(
             call=call,
             seq=event.seq,
             session=event.session,
             network=self._modes.get(event.session, ""),
-            clean=not others,
+            clean=live <= {id(group)},
             planned=call_digest(call) in self._planned,
             world_seq=world_seq,
         )
-        if group is None:
-            group = self._groups[key] = Group(steps=[])
-            if call.purpose is Purpose.PAYLOAD:
-                case = f"{id(group)}"
         group.steps.append(trace)
         if call.purpose is Purpose.PAYLOAD:
             self._root.setdefault(call.id, group)
         if call.purpose in LIVE:
-            self._live[event.session].add(case)
+            live.add(id(group))
         self._open[call.id] = (trace, group)
 
     def _end(self, event: CallEndEvent, outcome: Outcome) -> None:

@@ -119,6 +119,8 @@ def _proves(group: Group, payload: Group, facts: Facts) -> Iterator[str]:
         else:
             yield "it did not show again in a clean start"
         return
+    if not group.ended:
+        yield "it came to no end"
     for trace in group.steps:
         if not trace.clean:
             yield "it was not confirmed from a clean start"

@@ -19,14 +19,14 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,}")
 _PLAIN = re.compile(r"[^0-9a-z]+")
 
 
-def leaves(value: JsonValue) -> Iterator[str]:
-    """The texts of a JSON value in order, keys included; numbers as they are written."""
+def leaves(value: JsonValue, *, keys: bool = True) -> Iterator[str]:
+    """The texts of a JSON value in order, keys included unless told otherwise; numbers as they are written."""
     stack = [value]
     while stack:
         item = stack.pop()
         if isinstance(item, dict):
             for key, inner in reversed(item.items()):
-                stack += (inner, key)
+                stack += (inner, key) if keys else (inner,)
         elif isinstance(item, list | tuple):
             stack += reversed(item)
         elif isinstance(item, str):
@@ -36,8 +36,9 @@ def leaves(value: JsonValue) -> Iterator[str]:
 
 
 def sent_texts(call: Call) -> tuple[str, ...]:
-    """Every text of a call: its parameters and its headers."""
-    return (*leaves(call.params), *leaves(dict(call.headers)))
+    """Every text of a call: its parameters and its headers, and all values put together."""
+    values = "".join(leaves(call.params, keys=False))
+    return (*leaves(call.params), *leaves(dict(call.headers)), values)
 
 
 def echoes(text: str, sent: Iterable[str]) -> bool:

@@ -15,9 +15,8 @@ LIVE = frozenset({Purpose.PAYLOAD, Purpose.CONFIRM, Purpose.MINIMISE})
 
 @dataclass
 class Trace:
-    """One call. `seq` is where its prediction stands, `end` where its answer does; `clean`: no other case's payload
-
-    was sent in its session before it. `planned`: the plan holds this very call. `programs`: what it executed.
+    """One call. `seq` is where its prediction stands, `end` where its answer does; `clean`: no other payload was sent
+    in its session before it. `planned`: the plan holds this very call. `programs`: what it executed.
     """
 
     call: Call
@@ -83,7 +82,6 @@ class Group:
 @dataclass
 class Facts:
     """What is known besides the calls: boundaries with the number of the event that told them; sessions by name whose
-
     records turned out to have gaps; whether the kernel's record is of a grade that can prove.
     """
 
