@@ -1,0 +1,202 @@
+"""The planner of calls: which calls are made in which order, what follows a sighting, and what the books say."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.call import Call, Purpose
+from harness.model.errors import UsageError
+from harness.model.options import RunOptions
+from harness.model.payload import EffectKind, PayloadClass
+from harness.model.surface import Item, ItemKind, ListEnd, ListOutcome, Surface
+from harness.model.world import World
+from harness.probing.calls.planner import CallPlanner
+from tests.unit.probing.calling import (
+    READ,
+    READ_AGAIN,
+    SHELL,
+    Calls,
+    Says,
+    SmallKit,
+    hold,
+    payload,
+    tool,
+    value_of,
+    world,
+)
+
+
+def benign(call: Call, world: World) -> Says:
+    return Says()
+
+
+def escapes(call: Call, world: World) -> Says:
+    """Reads what the traversal payload names, and nothing else outside."""
+    return Says(world.items[1].secret if READ.id in value_of(call) else "fine")
+
+
+def test_an_honest_server_is_asked_for_its_baseline_and_then_gets_each_payload_once() -> None:
+    talk = hold(benign, tool("read", "path"))
+    assert talk.brief() == [
+        "baseline read",
+        "payload read traversal-read/parent",
+        "payload read command-injection/semicolon",
+    ]
+    assert talk.kinds[0] == "conclude"
+    assert {cell.state for cell in talk.books.cells} == {"executed"}
+
+
+def test_boundaries_are_told_before_the_first_call() -> None:
+    talk = hold(benign, tool("read", "path"))
+    assert [boundary.source for boundary in talk.actions[0].boundaries] == ["arguments", "convention"]
+
+
+def test_what_is_seen_is_controlled_and_confirmed_in_clean_starts_with_fresh_nonces() -> None:
+    talk = hold(escapes, tool("read", "path"))
+    proof = talk.of(Purpose.CONTROL, Purpose.DOCUMENTED, Purpose.CONFIRM)
+    assert [call.purpose for call in proof[:4]] == [
+        Purpose.CONTROL,
+        Purpose.DOCUMENTED,
+        Purpose.CONFIRM,
+        Purpose.CONFIRM,
+    ]
+    found = talk.of(Purpose.PAYLOAD)[0]
+    assert {call.about for call in proof} == {found.id}
+    confirmations = talk.of(Purpose.CONFIRM)
+    assert len({call.world for call in (found, *confirmations)}) == 3
+    assert len({call.nonce for call in (found, *confirmations)}) == 3
+    assert talk.kinds.count("restart") == 2
+
+
+def test_a_server_that_refuses_everything_is_unreachable_with_the_first_reason_and_still_probed() -> None:
+    talk = hold(lambda call, world: Says("no such thing as " + value_of(call), "tool-error"), tool("read", "path"))
+    reached = [cell for cell in talk.books.cells if cell.payload_class is None]
+    assert [(cell.state, cell.detail) for cell in reached] == [("target", "no such thing as /path-0")]
+    assert len(talk.of(Purpose.BASELINE)) == 2
+    assert len(talk.of(Purpose.PAYLOAD)) == 2
+
+
+def test_a_later_candidate_can_be_the_one_that_works() -> None:
+    talk = hold(
+        lambda call, world: Says() if value_of(call) != "/path-0" else Says("not that", "tool-error"),
+        tool("read", "path"),
+    )
+    assert [cell.state for cell in talk.books.cells if cell.payload_class is None] == ["executed"]
+
+
+def test_an_id_that_one_tool_hands_out_is_given_to_the_next() -> None:
+    def shop(call: Call, world: World) -> Says:
+        if call.item == "open":
+            return Says('{"output_id": "k-771"}')
+        return Says() if value_of(call, "output_id") == "k-771" else Says("unknown id", "error")
+
+    talk = hold(shop, tool("fetch", "output_id"), tool("open", "path"), kit=SmallKit(payloads=()))
+    assert value_of(talk.calls[-1], "output_id") == "k-771"
+    assert {cell.state for cell in talk.books.cells} == {"executed"}
+
+
+def test_what_a_payload_lets_in_is_looked_for_where_it_comes_out() -> None:
+    """Two steps with state between them: the first call attaches a file from outside, the second shows it."""
+    attached: dict[str, str] = {}
+
+    def server(call: Call, world: World) -> Says:
+        if call.item == "attach":
+            number = f"h-{len(attached)}"
+            attached[number] = world.items[1].secret if READ.id in value_of(call) else "notes"
+            return Says(f'{{"handleId": "{number}"}}')
+        return Says(attached.get(value_of(call, "handle_id"), "nothing"))
+
+    talk = hold(server, tool("attach", "path"), tool("show", "handle_id"), kit=SmallKit(payloads=(READ,)))
+    followed = [call for call in talk.of(Purpose.PAYLOAD) if call.item == "show" and call.step == 2]
+    assert followed
+    assert talk.of(Purpose.CONTROL)
+
+
+def test_a_tool_that_never_returns_gets_a_fresh_session_and_is_set_aside_in_the_end() -> None:
+    def hangs(call: Call, world: World) -> Says:
+        return Says("", "timeout", gone=True) if call.item == "slow" else Says()
+
+    talk = hold(hangs, tool("slow", "path"), tool("quick", "path"), kit=SmallKit(payloads=(READ, READ_AGAIN, SHELL)))
+    assert len([call for call in talk.calls if call.item == "slow"]) == 3
+    assert talk.kinds.count("restart") == 3
+    cells = {(cell.item, cell.state) for cell in talk.books.cells}
+    assert ("slow", "target") in cells
+    assert {state for item, state in cells if item == "quick"} == {"executed"}
+
+
+def test_a_target_that_does_not_come_up_again_ends_the_calls() -> None:
+    talk = hold(lambda call, world: Says("", "closed", gone=True), tool("a", "path"), tool("b", "path"), comes_up=False)
+    assert talk.kinds.count("restart") == 2
+    assert len(talk.calls) == 1
+    assert {(cell.item, cell.state) for cell in talk.books.cells} == {("a", "target"), ("b", "target")}
+
+
+def test_a_session_that_is_over_is_replaced_before_the_first_call() -> None:
+    talk = hold(benign, tool("read", "path"), usable=False)
+    assert talk.kinds[1] == "restart"
+
+
+def test_the_budget_is_shared_fairly_and_what_it_cuts_is_the_operators() -> None:
+    talk = hold(benign, tool("a", "path"), tool("b", "path"), tool("c", "path"), call_budget=4)
+    assert [call.item for call in talk.of(Purpose.PAYLOAD)] == ["a", "b", "c", "a"]
+    assert {cell.state for cell in talk.books.cells} == {"executed", "operator"}
+
+
+def test_what_there_was_no_time_for_is_a_gap_of_ours() -> None:
+    talk = hold(benign, tool("a", "path"), tool("b", "path"), seconds=60.0, each=2.0, timeout=300.0)
+    assert {cell.state for cell in talk.books.cells} <= {"executed", "limit"}
+    assert "limit" in {cell.state for cell in talk.books.cells}
+
+
+def test_the_class_that_the_baseline_points_to_comes_first_whatever_the_argument_is_called() -> None:
+    def shell(call: Call, world: World) -> Says:
+        run = {"path": "/bin/sh", "argv": ("/bin/sh", "-c", f"ls {value_of(call, 'q')}")}
+        return Says(more={"executions": [run]})
+
+    kit = SmallKit(payloads=(READ, READ_AGAIN, SHELL))
+    talk = hold(shell, tool("t", "q"), kit=kit)
+    assert talk.of(Purpose.PAYLOAD)[0].payload_class is PayloadClass.COMMAND_INJECTION
+    talk = hold(benign, tool("t", "q"), kit=kit)
+    assert talk.of(Purpose.PAYLOAD)[0].payload_class is PayloadClass.TRAVERSAL_READ
+
+
+def test_only_what_is_allowed_is_called() -> None:
+    talk = hold(benign, tool("a", "path"), tool("b", "path"), tool("ab", "path"), allow=("a", "*b"))
+    assert {call.item for call in talk.calls} == {"a", "b", "ab"}
+    talk = hold(benign, tool("a", "path"), tool("b", "path"), allow=("a",))
+    assert {call.item for call in talk.calls} == {"a"}
+    assert [(cell.item, cell.state) for cell in talk.books.cells if cell.item == "b"] == [("b", "operator")]
+
+
+def test_an_unknown_name_is_said_with_the_names_there_are() -> None:
+    whole = ListOutcome(kind=ItemKind.TOOL, pages=1, items=1, end=ListEnd.COMPLETE)
+    surface = Surface(items=(tool("read_file", "path"),), lists=(whole,))
+    with pytest.raises(UsageError, match="it has: read_file"):
+        CallPlanner(RunOptions(allow=("read",)), surface, world(), SmallKit())
+
+
+def test_prompts_resources_and_templates_are_called_in_their_own_way() -> None:
+    prompt = Item(kind=ItemKind.PROMPT, name="greet", value={"name": "greet", "arguments": [{"name": "who"}]}, frame=1)
+    resource = Item(kind=ItemKind.RESOURCE, name="memo://one", value={"uri": "memo://one"}, frame=1)
+    template = Item(
+        kind=ItemKind.RESOURCE_TEMPLATE, name="file:///{+path}", value={"uriTemplate": "file:///{+path}"}, frame=1
+    )
+    talk = hold(benign, prompt, resource, template, kit=SmallKit(payloads=(READ,)))
+    methods = {(call.method, call.place) for call in talk.of(Purpose.PAYLOAD)}
+    assert methods == {("prompts/get", "prompt-argument"), ("resources/read", "resource-uri")}
+    uris = [call.params["uri"] for call in talk.of(Purpose.PAYLOAD) if call.item == template.name]
+    assert uris
+    assert str(uris[0]).startswith("file:///traversal-read/parent!")
+
+
+def test_the_same_observations_give_the_same_calls() -> None:
+    def once() -> Calls:
+        return hold(escapes, tool("a", "path"), tool("b", "path", "q"), seed=7)
+
+    assert [action.model_dump() for action in once().actions] == [action.model_dump() for action in once().actions]
+
+
+def test_effects_that_prove_nothing_are_not_worth_clean_starts() -> None:
+    opened = payload("opened", PayloadClass.TRAVERSAL_READ, EffectKind.OPENED)
+    talk = hold(benign, tool("read", "path"), kit=SmallKit(payloads=(opened,)))
+    assert talk.kinds.count("restart") == 0
