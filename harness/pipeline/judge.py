@@ -14,6 +14,7 @@ from harness.assessment.assemble import assemble, scope_of, summarize
 from harness.assessment.policy_model import Policy
 from harness.model.errors import BundleError
 from harness.model.result import AnalyzerResult, ScanResult
+from harness.pipeline.confirming import NAME, joins
 from harness.pipeline.recorded import BundleRecording
 
 
@@ -34,7 +35,8 @@ async def judge(
 
     async def analyze() -> None:
         nonlocal results
-        results = await run_selected(selected, executor)
+        calls = (Selected(name=NAME),) if joins(recording.manifest) else ()
+        results = await run_selected((*selected, *calls), executor)
 
     unreadable: BundleError | None = None
     async with anyio.create_task_group() as tasks:

@@ -8,6 +8,7 @@ from harness.analyzers import registry
 from harness.assessment.policy import parse_policy
 from harness.assessment.policy_model import PRESETS, Policy
 from harness.model.errors import UsageError
+from harness.pipeline.confirming import NAME, RULES
 
 MAX_POLICY_BYTES = 1 << 20
 
@@ -30,8 +31,8 @@ def load_policy(text: str) -> Policy:
         return parse_policy(
             data.decode("utf-8"),
             name=path.name,
-            rules=[rule.id for rule in registry.rules()],
-            analyzers=registry.names(),
+            rules=[rule.id for rule in (*registry.rules(), *RULES)],
+            analyzers=(*registry.names(), NAME),
         )
     except UnicodeDecodeError as error:
         raise UsageError(f"policy {text} is not UTF-8", remedy="save it as UTF-8") from error

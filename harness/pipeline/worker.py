@@ -22,10 +22,11 @@ from pydantic import TypeAdapter
 
 from harness.analyzers import registry
 from harness.analyzers.base import AnalysisInput, DeclarationInput, RecordingInput
-from harness.analyzers.engine import run_one, run_together
+from harness.analyzers.engine import run_analyzer, run_one, run_together
 from harness.model.base import Record
 from harness.model.options import Limits
 from harness.model.result import AnalyzerResult
+from harness.pipeline.confirming import NAME, ConfirmationAnalyzer, planned_calls
 from harness.pipeline.declarations import read_declarations
 from harness.pipeline.recorded import BundleRecording
 
@@ -82,6 +83,8 @@ def perform(job: Job) -> str:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if job.others:
         return RESULTS.dump_json(run_together((job.analyzer, *job.others), _input(job))).decode()
+    if job.analyzer == NAME:
+        return run_analyzer(ConfirmationAnalyzer(planned_calls(Path(job.bundle))), _input(job)).model_dump_json()
     return run_one(job.analyzer, _input(job)).model_dump_json()
 
 
