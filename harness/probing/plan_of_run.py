@@ -2,22 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.model.options import ActiveLevel, RunOptions
+from harness.model.payload import BoundaryKind, Payload
+from harness.probing.boundaries import find_boundaries
+from harness.probing.calls.arsenal import Arsenal
+from harness.probing.calls.planner import CallPlanner
+from harness.probing.calls.subjects import check_names
 from harness.probing.chain import Chain, Ground, Stage
 from harness.probing.drift import DriftPlanner
 from harness.probing.malformed.catalog import Catalog
 from harness.probing.malformed.planner import ProbePlanner
 from harness.probing.planner import Planner
 from harness.probing.starting import StartFacts, StartPlanner
+from harness.probing.synthesis.walker import Regexes
 
 
-def plan_of_run(options: RunOptions, facts: StartFacts, catalog: Catalog | None = None) -> Planner:
+def plan_of_run(
+    options: RunOptions,
+    facts: StartFacts,
+    catalog: Catalog | None = None,
+    payloads: Sequence[Payload] = (),
+    regexes: Regexes | None = None,
+) -> Planner:
     """Start and read the declarations; at `safe` the malformed messages follow, at `tool-calls` the calls too.
 
-    `catalog`: of malformed messages, none where it is not given. The last stage looks again at what is declared.
+    `catalog`: of malformed messages, none where it is not given; `payloads`: what calls are made with. `regexes`
+    answers for the patterns of schemas. The last stage looks again at what is declared. The plan raises UsageError
+    where a name is allowed that the server does not have.
     """
     stages = _stages(options, catalog or Catalog())
+    if options.active is ActiveLevel.TOOL_CALLS:
+        stages = (_names(options), *stages[:-1], _calls(options, payloads, regexes), *stages[-1:])
     return Chain(StartPlanner(options, facts, hold=bool(stages)), stages)
+
+
+def _names(options: RunOptions) -> Stage:
+    """No actions: what is allowed is compared with what there is, before anything is sent."""
+
+    def names(ground: Ground) -> None:
+        if ground.surface is not None:
+            check_names(ground.surface, options.allow)
+
+    return names
+
+
+def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | None) -> Stage:
+    def calls(ground: Ground) -> Planner | None:
+        if ground.surface is None or ground.world is None:
+            return None
+        boundaries = find_boundaries(ground.surface, ground.world, ground.arguments, ground.environment)
+        lists = [b.value for b in boundaries if b.kind is BoundaryKind.ALLOWLIST and b.tool == ""]
+        kit = Arsenal(
+            payloads,
+            seed=options.seed,
+            network=str(options.network),
+            regexes=regexes,
+            commands=tuple(dict.fromkeys(command for value in lists for command in value.split())),
+        )
+        return CallPlanner(
+            options, ground.surface, ground.world, kit, boundaries=boundaries, usable=ground.open and ground.usable
+        )
+
+    return calls
 
 
 def _stages(options: RunOptions, catalog: Catalog) -> tuple[Stage, ...]:

@@ -34,7 +34,10 @@ _PLACES = {
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """One item that can be called, itself and no copy of it. `schema`: JSON Schema of its arguments, as declared or made from its declaration."""
+    """One item that can be called, itself and no copy of it.
+
+    `schema`: JSON Schema of its arguments, as declared, or made from its declaration.
+    """
 
     kind: ItemKind
     name: str

@@ -1,0 +1,165 @@
+"""The kit of a real run: arguments by synthesis, payloads from the catalog, placed where the two fit. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from harness.model.base import JsonObject, JsonValue, canonical_json, sha256_hex
+from harness.model.payload import Applies, Boundary, Payload
+from harness.model.world import World
+from harness.probing.boundaries import boundary_for
+from harness.probing.calls.kit import Attack, Filled, Known, Tried, Usage
+from harness.probing.calls.subjects import Subject
+from harness.probing.payloads.expansion import Expansion, expand
+from harness.probing.synthesis.draft import Attempt, Context, Draft, InjectionPoint
+from harness.probing.synthesis.drafting import companions, draft, inject, retry
+from harness.probing.synthesis.pointers import put
+from harness.probing.synthesis.walker import Regexes
+
+#: Drafts that are kept: one for each subject and world at hand.
+MOST_DRAFTS = 2_000
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+class Arsenal:
+    """Implements `Kit`. `payloads` in the catalog's order; `regexes` answers for patterns of schemas.
+
+    `network`: the mode of the fake internet; `commands`: programs that the server's start allows.
+    """
+
+    def __init__(
+        self,
+        payloads: Sequence[Payload],
+        *,
+        seed: int = 0,
+        network: str = "",
+        regexes: Regexes | None = None,
+        commands: tuple[str, ...] = (),
+    ) -> None:
+        self._payloads = tuple(p for p in payloads if p.network in ("", network))
+        self._seed = seed
+        self._regexes = regexes
+        self._drafts: dict[tuple[Subject, str, str], Draft] = {}
+        self._commands = commands
+
+    def baseline(self, subject: Subject, world: World, known: Known, tried: Tried) -> JsonObject | None:
+        """The draft's first candidate, then what the refusals suggest."""
+        made = self._draft(subject, world, known)
+        return retry(made, [Attempt(arguments=arguments, text=text) for arguments, text in tried])
+
+    def attacks(
+        self, subject: Subject, arguments: JsonObject, usage: Usage, world: World, boundaries: tuple[Boundary, ...]
+    ) -> tuple[Attack, ...]:
+        """Every payload at every place of the draft that it fits; places seen used so come first."""
+        made = self._draft(subject, world, {})
+        words = f"{subject.name}\n{subject.description}"
+        found: list[tuple[tuple[bool, int, int], Attack]] = []
+        for place, point in enumerate(made.points):
+            for payload in self._payloads:
+                observed = bool(usage.get(point.pointer, frozenset()) & frozenset(payload.applies.observed))
+                if not observed and not fits(payload.applies, point):
+                    continue
+                if observed and not takes(payload.applies, point):
+                    continue
+                boundary = boundary_for(
+                    payload.payload_class,
+                    payload.boundary,
+                    subject.name,
+                    words,
+                    point.name,
+                    point.description,
+                    boundaries,
+                )
+                if boundary is not None:
+                    attack = Attack(payload, point.pointer, point.place, boundary, observed)
+                    found.append(((not observed, payload.order, place), attack))
+        found.sort(key=lambda entry: entry[0])
+        return tuple(attack for _, attack in found)
+
+    def fill(
+        self, subject: Subject, attack: Attack, arguments: JsonObject, world: World, nonce: str, *, control: bool
+    ) -> Filled | None:
+        """The payload in the benign arguments of this world."""
+        made = self._draft(subject, world, {})
+        point = next((p for p in made.points if p.pointer == attack.argument and p.place == attack.place), None)
+        if point is None:
+            return None
+        base = point.value if isinstance(point.value, str) else "" if point.value is None else str(point.value)
+        filled = expand(attack.payload, world, base=base, nonce=nonce, root=attack.boundary.value, control=control)
+        if filled is None:
+            return None
+        try:
+            steps = _placed(arguments, made, point, filled)
+        except KeyError:
+            return None
+        return Filled(steps=steps, effects=filled.effects)
+
+    def documented(self, subject: Subject, attack: Attack, arguments: JsonObject, world: World) -> JsonObject | None:
+        """The benign arguments themselves: they are documented use."""
+        return arguments or None
+
+    def _draft(self, subject: Subject, world: World, known: Known) -> Draft:
+        found: dict[str, tuple[JsonValue, ...]] = {name: tuple(values) for name, values in sorted(known.items())}
+        key = subject, world.nonce, sha256_hex(canonical_json({name: list(values) for name, values in found.items()}))
+        made = self._drafts.get(key)
+        if made is None:
+            while len(self._drafts) >= MOST_DRAFTS:
+                del self._drafts[next(iter(self._drafts))]
+            context = Context(world=world, seed=self._seed, commands=self._commands, found=found)
+            made = self._drafts[key] = draft(
+                subject.name,
+                subject.schema,
+                context,
+                description=subject.description,
+                place=subject.place,
+                regexes=self._regexes,
+            )
+        return made
+
+
+def takes(applies: Applies, point: InjectionPoint) -> bool:
+    """Whether a payload can stand at a place at all: by the place, and the type of what belongs there."""
+    kinds = {point.type} | ({"string"} if point.place != "argument" or point.numeric else set())
+    return point.place in applies.places and (not applies.types or not kinds.isdisjoint(applies.types))
+
+
+def fits(applies: Applies, point: InjectionPoint) -> bool:
+    """Whether a payload is meant for a place, by its type, format, name and description."""
+    if not takes(applies, point) or point.closed:
+        return False
+    if applies.formats and point.format not in applies.formats:
+        return False
+    if applies.names and not _words(point.name) & frozenset(applies.names):
+        return bool(applies.descriptions) and bool(_words(point.description) & frozenset(applies.descriptions))
+    return (
+        not applies.descriptions
+        or bool(applies.names)
+        or bool(_words(point.description) & frozenset(applies.descriptions))
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text[:4000])
+    return frozenset(_WORD.findall(parted.casefold()))
+
+
+def _placed(arguments: JsonObject, made: Draft, point: InjectionPoint, filled: Expansion) -> tuple[JsonObject, ...]:
+    """The arguments of each step."""
+    values: list[JsonValue] = [list(filled.elements) if filled.elements and point.siblings else filled.value]
+    for number, text in enumerate(filled.steps):
+        elements = filled.step_elements[number] if number < len(filled.step_elements) else ()
+        values.append(list(elements) if elements and point.siblings else text)
+    if not filled.steps:
+        values += [list(elements) for elements in filled.step_elements if point.siblings]
+    beside = companions(made, filled.companions)
+    steps = []
+    for value in values:
+        placed = inject(arguments, made, point, value)
+        changed: JsonValue = placed
+        for pointer, text in beside.items():
+            if pointer != point.pointer:
+                changed = put(changed, pointer, text)
+        assert isinstance(changed, dict)
+        steps.append(changed)
+    return tuple(steps)
