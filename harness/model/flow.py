@@ -112,7 +112,8 @@ class GatewayEndEvent(EventBase):
 
     `early`: it ended before it was told to. `mode`: answer or refuse. `mechanism`: tproxy or redirect.
     `flows` were told, `lost` counts what was not, by kind. `packets` and `captured_bytes` are the capture's;
-    `unmatched`: captured flows that no event tells of (filled by the cross-check after the run).
+    `unmatched`: captured flows that no event tells of, and `dissected`: packets that are neither TCP nor UDP, one line
+    each (both filled by the cross-check after the run).
     """
 
     kind: Literal["gateway-end"] = "gateway-end"
@@ -126,6 +127,7 @@ class GatewayEndEvent(EventBase):
     captured_bytes: int = 0
     capture_dropped: int = 0
     unmatched: tuple[str, ...] = ()
+    dissected: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:

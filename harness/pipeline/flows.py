@@ -12,9 +12,12 @@ import anyio.to_thread
 from harness.model.flow import GatewayEndEvent
 from harness.pipeline.bundle import BundleWriter
 from harness.sandbox.base import NetworkRecording
+from harness.sandbox.capture import check_capture
 
 #: How long the last flows may take to be stored once the gateway has ended.
 DRAIN_SECONDS = 5.0
+#: Told flows that are remembered for the check; the gateway tells of fewer.
+MOST_TOLD = 50_000
 
 
 class FlowWatch:
@@ -24,6 +27,7 @@ class FlowWatch:
         self._network, self._bundle, self._session = network, bundle, session
         self._times, self._phases = [0], [phase]
         self._done = anyio.Event()
+        self._told: set[tuple[str, str, str]] = set()
 
     def enter(self, phase: str) -> None:
         """A phase begins now."""
@@ -39,6 +43,8 @@ class FlowWatch:
         async for seen in self._network.flows():
             event = seen.event.model_copy(update={"phase": self.phase_at(seen.event.began)})
             self._bundle.record_flow(event, seen.blobs)
+            if len(self._told) < MOST_TOLD:
+                self._told.add((event.protocol, event.local, event.remote))
             await anyio.lowlevel.checkpoint()
         self._done.set()
 
@@ -50,8 +56,17 @@ class FlowWatch:
         ended: GatewayEndEvent = await self._network.stop(path)
         with anyio.move_on_after(DRAIN_SECONDS):
             await self._done.wait()
+        if ended.packets:
+            ended = await self._checked(ended, path)
         await anyio.to_thread.run_sync(self._bundle.join_capture, path)
         self._bundle.record(ended.model_copy(update={"phase": self._phases[-1], "session": self._session}))
+
+    async def _checked(self, ended: GatewayEndEvent, path: Path) -> GatewayEndEvent:
+        """Every captured flow must have an event; one that has none is named."""
+        found = await check_capture(path, self._told)
+        if found is None:
+            return ended.model_copy(update={"lost": {**ended.lost, "unchecked-packets": ended.packets}})
+        return ended.model_copy(update={"unmatched": found.unmatched, "dissected": found.dissected})
 
 
 def _make_room(path: Path) -> None:

@@ -32,7 +32,7 @@ GATEWAY_MEMORY_BYTES = 320 << 20
 GATEWAY_TMPFS_BYTES = 96 << 20
 GATEWAY_PIDS = 16
 #: The target's own address and its resolver's, as in a home network; the gateway's code has the same.
-OWN_ADDRESS, RESOLVER = "192.168.1.24", "192.168.1.1"
+OWN_ADDRESS, OWN_ADDRESS_6, RESOLVER = "192.168.1.24", "fd5e:8c1a:77b2::24", "192.168.1.1"
 
 LABEL_RUN = "harness.run"
 LABEL_LEASE = "harness.lease"

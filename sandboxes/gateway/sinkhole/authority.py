@@ -8,6 +8,7 @@ import os
 import ssl
 import tempfile
 from collections import OrderedDict
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -56,7 +57,7 @@ class Authority:
                 file.write(self._leaf_pem + self._certificate(host))
             made.load_cert_chain(path)
         finally:
-            os.unlink(path)
+            Path(path).unlink()
         self._contexts[host] = made
         if len(self._contexts) > MOST_CONTEXTS:
             self._contexts.popitem(last=False)

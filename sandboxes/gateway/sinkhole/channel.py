@@ -7,6 +7,7 @@ handshake is told as such and the text inside it as payload.
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -100,6 +101,8 @@ class Channel:
                 raise error.__cause__ from None
             raise
         self.touched = anyio.current_time()
+        if not self.flow.began:
+            self.flow.began = time.monotonic_ns()
         return data
 
     def put_back(self, data: bytes) -> None:
@@ -111,6 +114,11 @@ class Channel:
         """Send to the target. Raises anyio.BrokenResourceError."""
         self.flow.gets(data)
         await self._stream.send(data)
+
+    @property
+    def waiting(self) -> bool:
+        """Nothing lies before us, and something may still come."""
+        return not self._held and not self._ended
 
     async def start_tls(self, context: ssl.SSLContext) -> None:
         """Be the server of a TLS handshake that begins with what lies before us.

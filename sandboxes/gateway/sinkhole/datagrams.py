@@ -13,7 +13,7 @@ from sinkhole.packets import ICMP, ICMP6, TCP, UDP, Packet
 from sinkhole.world import World
 
 #: A resolver's exchange is over sooner than another.
-ANSWERED_SECONDS, IDLE_SECONDS, SWEEP_SECONDS = 2.0, 15.0, 0.5
+ANSWERED_SECONDS, IDLE_SECONDS, SWEEP_SECONDS = 0.4, 5.0, 0.2
 MOST_LIVE = 4096
 #: Parts of one flow that show single datagrams; what follows is in the stream.
 MOST_SHOWN = 64

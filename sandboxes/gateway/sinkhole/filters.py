@@ -19,7 +19,10 @@ Step = tuple[str, int, int, str, str]
 
 
 def program(*, attempts: bool, datagrams: bool) -> bytes:
-    """The filter: all that is neither TCP nor UDP, and UDP to many; with `datagrams` all UDP, with `attempts` TCP SYNs."""
+    """The filter: all that is neither TCP nor UDP, and UDP to many.
+
+    With `datagrams` all UDP too, with `attempts` the first packets of TCP connections.
+    """
     tcp4: Literal["syn4", "drop"] = "syn4" if attempts else "drop"
     tcp6: Literal["syn6", "drop"] = "syn6" if attempts else "drop"
     udp4, udp6 = ("keep", "keep") if datagrams else ("many4", "many6")

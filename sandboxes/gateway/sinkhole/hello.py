@@ -41,7 +41,8 @@ class ClientHello:
         head = f"{transport}{version}{'d' if self.sni else 'i'}{min(len(ciphers), 99):02}{min(len(extensions), 99):02}"
         kinds = _listed(sorted(value for value in extensions if value not in (0x0000, 0x0010)))
         signatures = _listed([value for value in self.signatures if not _grease(value)])
-        return f"{head}{marks}_{_short(_listed(sorted(ciphers)))}_{_short(f'{kinds}_{signatures}' if signatures else kinds)}"
+        last = f"{kinds}_{signatures}" if signatures else kinds
+        return f"{head}{marks}_{_short(_listed(sorted(ciphers)))}_{_short(last)}"
 
 
 def _grease(value: int) -> bool:

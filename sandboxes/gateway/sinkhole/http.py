@@ -14,12 +14,15 @@ from sinkhole.channel import Channel
 from sinkhole.decoys import decoy_page
 from sinkhole.flows import Part
 from sinkhole.pages import Page, Request, public_page
+from sinkhole.place import Place
 from sinkhole.world import World
 
 #: Headers may carry a payload too.
 MOST_HEADER_BYTES = 1 << 20
 #: How much of a body the answer may look at.
 LOOKED_AT = 64 << 10
+#: How long a client may take for its next request before the exchange so far is told.
+KEPT_OPEN_SECONDS = 0.3
 _METHODS = (
     b"GET ", b"POST ", b"PUT ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ", b"TRACE ", b"PROPFIND ",
     b"REPORT ", b"SEARCH ", b"MKCOL ",
@@ -32,11 +35,11 @@ def looks_like_http(data: bytes) -> bool:
 
 
 class Exchange:
-    """The requests of one connection, one after another. `port` and `host` are the connection's."""
+    """The requests of one connection, one after another. `place`: where it leads."""
 
-    def __init__(self, world: World, channel: Channel, host: str, port: int) -> None:
+    def __init__(self, world: World, channel: Channel, place: Place) -> None:
         self._world, self._channel = world, channel
-        self._host, self._port = host, port
+        self.place = place
         self._connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADER_BYTES)
 
     async def serve(self) -> str:
@@ -56,9 +59,18 @@ class Exchange:
                 if self._connection.our_state is h11.MUST_CLOSE:
                     return ""
                 self._connection.start_next_cycle()
+                await self._between()
         except h11.RemoteProtocolError as error:
             await self._refuse(error)
             return ""
+
+    async def _between(self) -> None:
+        """A client that keeps its connection may be silent for long: what was exchanged is told before."""
+        if self._connection.trailing_data[0]:
+            return
+        await self._channel.peek(1, KEPT_OPEN_SECONDS)
+        if self._channel.waiting:
+            await self._world.part_of(self._channel)
 
     async def _next(self) -> h11.Event | type[h11.PAUSED]:
         while True:
@@ -102,16 +114,16 @@ class Exchange:
         return ""
 
     def _request(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Request:
-        host, port = headers.get("host", ""), self._port
+        host = headers.get("host", "")
         if "://" in target.partition("?")[0]:  # a client that takes us for its proxy
             parts = urlsplit(target)
             host, target = parts.netloc, parts._replace(scheme="", netloc="").geturl() or "/"
         name = host.rpartition("@")[2]
-        if name.startswith("["):
-            name = name[1:].partition("]")[0]
-        else:
-            name = name.partition(":")[0]
-        return Request(method, target, name or self._host, port, self._channel.tls, headers, body)
+        name = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+        place = self.place
+        return Request(
+            method, target, name or place.host, place.port, self._channel.tls, headers, body, address=place.address
+        )
 
     async def _answer(self, request: Request, body: Part | None) -> None:
         flow, world = self._channel.flow, self._world
@@ -152,13 +164,7 @@ class Exchange:
 
     def _target_of(self, target: str) -> None:
         host, _, port = target.rpartition(":")
-        self._host = host.strip("[]")
-        self._port = int(port) if port.isdigit() else self._port
-
-    @property
-    def place(self) -> tuple[str, int]:
-        """Host and port that a tunnel leads to, or that the connection was made to."""
-        return self._host, self._port
+        self.place = Place(host.strip("[]"), int(port) if port.isdigit() else self.place.port)
 
     async def _refuse(self, error: h11.RemoteProtocolError) -> None:
         """What is no HTTP after all is answered as servers do; the rest is read as it comes."""

@@ -14,6 +14,7 @@ MOST_NAMES = 50_000
 
 #: Ends of names that no public resolver knows (RFC 6761, RFC 6762, RFC 7686, RFC 8375, RFC 9476).
 _NOWHERE = ("invalid", "test", "example", "local", "onion", "home.arpa", "alt", "internal", "localdomain", "lan")
+RESOLVER = "192.168.1.1"
 METADATA_V4, METADATA_V6 = "169.254.169.254", "fd00:ec2::254"
 #: Names with an address of their own meaning.
 FIXED = {
@@ -92,7 +93,7 @@ def _below(name: str, end: str) -> bool:
 
 
 def decoy_of(address: str, own: tuple[str, ...] = ()) -> str:
-    """What an address stands for, where it is none of the public internet: metadata, host, loopback, private … or ""."""
+    """What an address stands for, where it is none of the public internet (metadata, host, loopback …), else ""."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -102,6 +103,8 @@ def decoy_of(address: str, own: tuple[str, ...] = ()) -> str:
     text = str(parsed)
     if text in (METADATA_V4, METADATA_V6, "100.100.100.200", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"):
         return "metadata"
+    if text == RESOLVER:
+        return "resolver"
     if text in ("192.168.65.254", "192.168.65.1", "172.17.0.1"):
         return "host"
     if parsed.is_loopback or text in own or parsed.is_unspecified:

@@ -22,7 +22,8 @@ _SHORTENERS = {"bit.ly", "t.co", "tinyurl.com", "goo.gl", "is.gd", "t.ly", "ow.l
 
 @dataclass(frozen=True)
 class Request:
-    """One request: header names in lower case. `host` without its port; `body` is its beginning."""
+    """One request: header names in lower case. `host` without its port; `body` is its beginning; `address` is where
+    the connection was made to, whatever the request says."""
 
     method: str
     target: str
@@ -31,6 +32,7 @@ class Request:
     tls: bool = False
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    address: str = ""
 
     @property
     def path(self) -> str:

@@ -63,7 +63,8 @@ class Canned:
         """The canned answer to an HTTP request, if there is one."""
         path = request.target.partition("?")[0]
         for rule in self.rules:
-            if not rule.greeting and rule.fits(request.host, request.port, request.method, path):
+            fits = any(rule.fits(h, request.port, request.method, path) for h in (request.host, request.address))
+            if not rule.greeting and fits:
                 headers = rule.headers
                 if not any(name.lower() == "content-type" for name, _ in headers):
                     kind = "application/json" if rule.body[:1] in (b"{", b"[") else "text/plain; charset=utf-8"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -196,7 +198,7 @@ class Service:
         name = "tcp" if packet.protocol == packets.TCP else "udp"
         for path in (f"/proc/net/{name}", f"/proc/net/{name}6"):
             try:
-                with open(path, encoding="ascii") as table:
+                with Path(path).open(encoding="ascii") as table:
                     next(table)
                     for line in table:
                         fields = line.split()
@@ -211,10 +213,8 @@ class Service:
         sender = self._prepared.senders.get(6 if ":" in destination[0] else 4)
         if sender is None:
             return
-        try:
+        with suppress(OSError):  # its buffers are full: a datagram may be lost
             sender.sendto(made, (destination[0], 0))
-        except OSError:
-            pass  # its buffers are full: a datagram may be lost
 
     async def _end(self) -> None:
         """Let what is on its way arrive, tell of what is still open, hand over the capture, and say goodbye."""
@@ -227,7 +227,7 @@ class Service:
             connection.flow.end = "stop"
             scope.cancel()
         with anyio.move_on_after(SETTLE_SECONDS):
-            while self._live:
+            while self._live:  # noqa: ASYNC110 - they end one by one
                 await anyio.sleep(0.005)
         await self._datagrams.finish()
         said = await _captured(self._prepared.capture)

@@ -9,8 +9,9 @@ import ctypes
 import os
 import socket
 import struct
-import subprocess
+import subprocess  # noqa: TID251 - there is no event loop yet
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from sinkhole import capture, filters
 
@@ -98,7 +99,7 @@ def drop_privileges() -> None:
 
 
 def _capabilities() -> int:
-    with open("/proc/self/status", encoding="ascii") as status:
+    with Path("/proc/self/status").open(encoding="ascii") as status:
         held = [
             int(line.split()[1], 16) for line in status if line.startswith(("CapPrm", "CapEff", "CapInh", "CapAmb"))
         ]

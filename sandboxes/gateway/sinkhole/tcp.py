@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-from dataclasses import dataclass
 
 import anyio
 import anyio.abc
@@ -13,9 +12,10 @@ from anyio.abc import SocketAttribute
 from sinkhole import dns, hello, websocket
 from sinkhole.channel import Channel, Idle
 from sinkhole.decoys import banner
-from sinkhole.flows import end_text
+from sinkhole.flows import Flow, end_text
 from sinkhole.http import Exchange, looks_like_http
 from sinkhole.lines import BANNERS, SERVER_FIRST, Dialogue, converse
+from sinkhole.place import Place
 from sinkhole.world import World
 
 #: How long a client may be silent before the server speaks, where that port's servers speak first, and elsewhere.
@@ -27,7 +27,6 @@ MOST_LAYERS = 6
 _H2_PREFACE = b"PRI * HTTP/2.0"
 #: An empty SETTINGS frame, and a WINDOW_UPDATE that lets a client send its body (RFC 9113, sections 6.5 and 6.9).
 _H2_HELLO = bytes(3) + b"\x04" + bytes(5) + b"\x00\x00\x04\x08" + bytes(5) + b"\x00\xff\x00\x00"
-_TLS_PORTS_NAMES = frozenset({853})
 _REFUSALS = (
     "unknown ca",
     "unknown_ca",
@@ -38,30 +37,23 @@ _REFUSALS = (
 )
 
 
-@dataclass
-class Place:
-    """Where a layer of a connection leads."""
-
-    host: str
-    port: int
-
-
 class Connection:
     """One accepted connection. `original`: where it was made to, where the socket does not say."""
 
     def __init__(self, world: World, stream: anyio.abc.SocketStream, original: tuple[str, int] | None = None) -> None:
-        address, port = (original or stream.extra(SocketAttribute.local_address))[:2]
-        remote_address = str(address).removeprefix("::ffff:") if "." in str(address) else str(address)
-        peer = stream.extra(SocketAttribute.remote_address)
-        self._stream = stream
+        place, port = (original or stream.extra(SocketAttribute.local_address))[:2]  # noqa: S610
+        address = str(place).removeprefix("::ffff:") if "." in str(place) else str(place)
+        peer = stream.extra(SocketAttribute.remote_address)  # noqa: S610
         self.world = world
-        self.flow = world.flow(
-            "tcp", end_text(str(peer[0]), int(peer[1])), end_text(remote_address, int(port)), remote_address
-        )
-        self.channel = Channel(stream, self.flow)
-        names = self.flow.names
-        self.place = Place(names[-1] if names else remote_address, int(port))
+        flow = world.flow("tcp", end_text(str(peer[0]), int(peer[1])), end_text(address, int(port)), address)
+        self.channel = Channel(stream, flow)
+        self.place = Place(flow.names[-1] if flow.names else address, int(port), address)
         self._dialogue: Dialogue | None = None
+
+    @property
+    def flow(self) -> Flow:
+        """What is told of it; a long connection is told in parts."""
+        return self.channel.flow
 
     async def serve(self) -> None:
         """Serve it to its end and tell of it. Never raises but for cancellation."""
@@ -188,13 +180,13 @@ class Connection:
 
     async def _http(self) -> bool:
         self._spoken("https" if self.channel.tls else "http")
-        exchange = Exchange(self.world, self.channel, self.place.host, self.place.port)
+        exchange = Exchange(self.world, self.channel, self.place)
         follows = await exchange.serve()
         if follows == "websocket":
             self.flow.application = "websocket"
-            await websocket.serve(self.channel)
+            await websocket.serve(self.world, self.channel)
         elif follows == "tunnel":
-            self.place = Place(*exchange.place)
+            self.place = exchange.place
             self.flow.names = tuple(dict.fromkeys((*self.flow.names, self.place.host)))
             return True
         return False

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 
 from sinkhole.channel import Channel
 from sinkhole.flows import Part
+from sinkhole.world import World
 
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+
+#: How long a client may be silent before its messages so far are told.
+QUIET_SECONDS = 0.5
 
 
 def upgrade(key: str, headers: dict[str, str]) -> list[tuple[str, str]]:
@@ -97,7 +101,7 @@ def frame(opcode: int, payload: bytes) -> bytes:
     return bytes([0x80 | opcode]) + size + payload
 
 
-async def serve(channel: Channel) -> None:
+async def serve(world: World, channel: Channel) -> None:
     """Read messages until the connection ends. Raises what the channel raises."""
     reader = FrameReader()
     message: Part | None = None
@@ -124,3 +128,7 @@ async def serve(channel: Channel) -> None:
             message.content.add(piece.data)
             if piece.final:
                 message = None
+        if message is None:
+            await channel.peek(1, QUIET_SECONDS)
+            if channel.waiting:
+                await world.part_of(channel)

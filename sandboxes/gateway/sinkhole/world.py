@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from sinkhole.authority import Authority
+from sinkhole.channel import Channel
 from sinkhole.flows import Budget, Flow
 from sinkhole.names import Names, decoy_of
 from sinkhole.responding import Canned
@@ -43,8 +44,23 @@ class World:
             decoy=decoy_of(address, self.own),
         )
 
+    def renewed(self, flow: Flow) -> Flow:
+        """The next part of a connection whose first was told: it begins when something comes."""
+        fresh = self.flow(flow.protocol, flow.local, flow.remote, "")
+        fresh.names, fresh.decoy, fresh.application = flow.names, flow.decoy, flow.application
+        fresh.sni, fresh.alpn, fresh.ja4, fresh.opaque = flow.sni, flow.alpn, flow.ja4, flow.opaque
+        fresh.began = 0
+        return fresh
+
+    async def part_of(self, channel: Channel) -> None:
+        """Tell of a connection's exchange so far; what follows is a flow of its own."""
+        told, channel.flow = channel.flow, self.renewed(channel.flow)
+        await self.finish(told, "idle")
+
     async def finish(self, flow: Flow, end: str) -> None:
         """Tell of a flow that ended; past the bound it is only counted."""
+        if not flow.began:
+            return  # nothing came since the last part was told
         flow.end = flow.end or end
         frame = flow.frame()
         if self.told >= MOST_FLOWS:
