@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Mapping
+from urllib.parse import unquote
 
 from harness.model.recording import Event, MarkEvent, Origin, ProcessEvent, SyscallEvent, TransferEvent
 from harness.sandbox.records_calls import named_flags
@@ -232,7 +233,7 @@ class RecordDecoder:
         phase, _, nonce = path[len(_MARK_PREFIX) :].decode("ascii", "replace").rpartition("/")
         by = Origin.WARDEN if flags & FLAG_FIRST else Origin.GATE
         if by is Origin.WARDEN:
-            self._phase = phase or self._phase
+            self._phase = unquote(phase) or self._phase  # as `gate.mark_line` quoted it
         else:
             self._gate, self._gate_open = pid, False
         self._marked.append(nonce)

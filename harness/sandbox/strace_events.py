@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import signal
 from collections import deque
+from urllib.parse import unquote
 
 from harness.model.recording import Event, MarkEvent, Origin, ProcessEvent, SyscallEvent
 from harness.sandbox import strace_lines as lines
@@ -218,7 +219,7 @@ class StraceDecoder:
             read = lines.string(argument)
             if read is not None and read[0].startswith(_MARK):
                 phase, _, nonce = read[0][len(_MARK) :].decode("ascii", "replace").rpartition("/")
-                return phase, nonce
+                return unquote(phase), nonce
         return "", ""
 
     def _mark_of_warden(self, found: Said, task: Task) -> None:
