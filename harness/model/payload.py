@@ -137,7 +137,8 @@ class Payload(Record):
     shape: the same boundary is not crossed by it, and no effect may show. `network`: the mode in which it is tried,
     empty for any. `source`: where the technique is described. `encoding`: what is done to each filled-in value as a
     whole, in order. `order`: smaller ones of a class are tried first. Any one of the effects is enough.
-    `step_elements` are the steps of a list argument. Where there are steps the control has as many.
+    `step_elements` are the steps of a list argument. Where there are steps the control has as many. `documented`:
+    the same effect asked for plainly, of a tool that is made for it: if that works, nothing was crossed.
     """
 
     id: str
@@ -160,3 +161,5 @@ class Payload(Record):
     step_elements: tuple[tuple[str, ...], ...] = ()
     control_steps: tuple[str, ...] = ()
     control_step_elements: tuple[tuple[str, ...], ...] = ()
+    documented: str = ""
+    documented_elements: tuple[str, ...] = ()

@@ -27,6 +27,8 @@ class Expansion(Record):
     companions: dict[str, str] = {}
     steps: tuple[str, ...] = ()
     step_elements: tuple[tuple[str, ...], ...] = ()
+    documented: str = ""
+    documented_elements: tuple[str, ...] = ()
     effects: tuple[Effect, ...] = ()
 
     def sent(self) -> tuple[str, ...]:
@@ -67,6 +69,8 @@ def expand(
             step_elements=tuple(
                 values(step) for step in (payload.control_step_elements if control else payload.step_elements)
             ),
+            documented=fill(payload.documented, place),
+            documented_elements=tuple(fill(text, place) for text in payload.documented_elements),
             effects=tuple(
                 Effect(
                     kind=effect.kind,

@@ -246,9 +246,7 @@ _DESCRIPTIONS: tuple[tuple[str, str], ...] = (
 )
 _COMPILED = tuple((re.compile(pattern, re.IGNORECASE), role) for pattern, role in _DESCRIPTIONS)
 
-_CREATES = frozenset(
-    {"write", "create", "save", "export", "generate", "new", "append", "move", "rename", "copy", "add"}
-)
+_CREATES = frozenset({"write", "create", "save", "export", "generate", "new"})
 _LISTS = frozenset({"list", "tree", "directory", "directories", "folder", "index", "scan", "pack", "codebase"})
 _DATABASES = frozenset(
     {"sql", "sqlite", "database", "table", "tables", "select", "duckdb", "postgres", "mysql", "rows"}

@@ -1,0 +1,143 @@
+"""Which payloads fit a place in the arguments, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.model.payload import Payload, PayloadClass
+from harness.probing.synthesis.draft import InjectionPoint
+from harness.probing.synthesis.words import description_words, words_of
+
+#: So many payloads of a class are planned for a place that looks or was seen to be for it, and for any other.
+MOST_FITTING = 8
+MOST_OTHERS = 2
+
+_PATHS = (
+    PayloadClass.TRAVERSAL_READ,
+    PayloadClass.TRAVERSAL_WRITE,
+    PayloadClass.SYMLINK_ESCAPE,
+    PayloadClass.ARGUMENT_INJECTION,
+    PayloadClass.COMMAND_INJECTION,
+)
+_COMMANDS = (PayloadClass.COMMAND_INJECTION, PayloadClass.ALLOWLIST_BYPASS, PayloadClass.ARGUMENT_INJECTION)
+_FETCHED = (
+    PayloadClass.SSRF,
+    PayloadClass.HEADER_INJECTION,
+    PayloadClass.COMMAND_INJECTION,
+    PayloadClass.TRAVERSAL_READ,
+)
+
+#: Role of a value (`harness.probing.synthesis.roles`): classes that its name alone points to.
+SUGGESTS: dict[str, tuple[PayloadClass, ...]] = {
+    "path": (*_PATHS, PayloadClass.ARCHIVE_SLIP, PayloadClass.XXE, PayloadClass.DESERIALISATION),
+    "directory": (*_PATHS, PayloadClass.ARCHIVE_SLIP),
+    "repository": _PATHS,
+    "new-file": (PayloadClass.TRAVERSAL_WRITE, *_PATHS),
+    "new-directory": (PayloadClass.TRAVERSAL_WRITE, *_PATHS),
+    "database": (*_PATHS, PayloadClass.SQL),
+    "image": _PATHS,
+    "glob": _PATHS,
+    "url": _FETCHED,
+    "uri": _FETCHED,
+    "repository-url": (*_FETCHED, PayloadClass.ARGUMENT_INJECTION),
+    "host": (PayloadClass.SSRF, PayloadClass.COMMAND_INJECTION, PayloadClass.ARGUMENT_INJECTION),
+    "ipv4": (PayloadClass.SSRF, PayloadClass.COMMAND_INJECTION),
+    "command": _COMMANDS,
+    "code": (PayloadClass.CODE_EVALUATION, PayloadClass.COMMAND_INJECTION, PayloadClass.ATTRIBUTE_ACCESS),
+    "expression": (PayloadClass.CODE_EVALUATION, PayloadClass.ATTRIBUTE_ACCESS, PayloadClass.COMMAND_INJECTION),
+    "formula": (PayloadClass.CODE_EVALUATION,),
+    "sql": (PayloadClass.SQL,),
+    "query": (PayloadClass.SQL, PayloadClass.CODE_EVALUATION),
+    "search": (PayloadClass.SQL, PayloadClass.COMMAND_INJECTION, PayloadClass.ARGUMENT_INJECTION),
+    "table": (PayloadClass.SQL,),
+    "column": (PayloadClass.SQL, PayloadClass.ATTRIBUTE_ACCESS),
+    "regex": (PayloadClass.EXHAUSTION, PayloadClass.COMMAND_INJECTION, PayloadClass.ARGUMENT_INJECTION),
+    "git-ref": (PayloadClass.ARGUMENT_INJECTION, PayloadClass.COMMAND_INJECTION),
+    "git-tag": (PayloadClass.ARGUMENT_INJECTION, PayloadClass.COMMAND_INJECTION),
+    "new-branch": (PayloadClass.ARGUMENT_INJECTION, PayloadClass.COMMAND_INJECTION),
+    "template": (PayloadClass.TEMPLATE_INJECTION, PayloadClass.ATTRIBUTE_ACCESS),
+    "xml": (PayloadClass.XXE,),
+    "yaml": (PayloadClass.DESERIALISATION,),
+    "json": (PayloadClass.DESERIALISATION,),
+    "base64": (PayloadClass.DESERIALISATION,),
+    "data": (PayloadClass.DESERIALISATION, PayloadClass.XXE),
+    "key": (PayloadClass.ATTRIBUTE_ACCESS, PayloadClass.TRAVERSAL_READ, PayloadClass.SECRET_DISCLOSURE),
+    "id": (PayloadClass.SQL, PayloadClass.TRAVERSAL_READ, PayloadClass.COMMAND_INJECTION),
+    "name": (
+        PayloadClass.TEMPLATE_INJECTION,
+        PayloadClass.SQL,
+        PayloadClass.COMMAND_INJECTION,
+        PayloadClass.TRAVERSAL_READ,
+    ),
+    "text": (PayloadClass.TEMPLATE_INJECTION,),
+}
+
+#: What a value was seen to do in the baseline call: classes that this points to (`Applies.observed`).
+SHOWS: dict[str, tuple[PayloadClass, ...]] = {
+    "opened-path": (
+        PayloadClass.TRAVERSAL_READ,
+        PayloadClass.SYMLINK_ESCAPE,
+        PayloadClass.ARCHIVE_SLIP,
+        PayloadClass.XXE,
+        PayloadClass.DESERIALISATION,
+    ),
+    "written-path": (PayloadClass.TRAVERSAL_WRITE, PayloadClass.SYMLINK_ESCAPE),
+    "in-argv": (PayloadClass.ARGUMENT_INJECTION, PayloadClass.ALLOWLIST_BYPASS, PayloadClass.COMMAND_INJECTION),
+    "in-shell": (PayloadClass.COMMAND_INJECTION, PayloadClass.ALLOWLIST_BYPASS, PayloadClass.ARGUMENT_INJECTION),
+    "resolved-host": (PayloadClass.SSRF, PayloadClass.HEADER_INJECTION),
+    "connected-host": (PayloadClass.SSRF, PayloadClass.HEADER_INJECTION),
+    "in-query": (PayloadClass.SQL,),
+    "echoed": (PayloadClass.TEMPLATE_INJECTION, PayloadClass.CODE_EVALUATION),
+}
+
+
+def fits(payload: Payload, point: InjectionPoint) -> bool:
+    """Whether a payload may be tried at a place: every list that it gives must match."""
+    applies = payload.applies
+    whole = point.siblings and point.type == "array"
+    if point.place not in applies.places or bool(payload.elements) != whole:
+        return False
+    if not whole and point.type not in applies.types and not (point.numeric and "number" in applies.types):
+        return False
+    if applies.formats and point.format not in applies.formats:
+        return False
+    if applies.names and not set(applies.names) & set(words_of(point.name)):
+        return False
+    if applies.descriptions and not set(applies.descriptions) & description_words(point.description):
+        return False
+    return not point.closed or payload.order <= 10
+
+
+def observed(payload: Payload, uses: Iterable[str]) -> bool:
+    """Whether what was seen of a place is what the payload, or its class, is made for."""
+    seen = set(uses)
+    made_for = set(payload.applies.observed)
+    return bool(seen & made_for) if made_for else any(payload.payload_class in SHOWS.get(use, ()) for use in seen)
+
+
+def choose(payloads: Iterable[Payload], point: InjectionPoint, uses: Iterable[str]) -> tuple[tuple[Payload, bool], ...]:
+    """The payloads for a place, the likeliest first, and whether what was seen there points to each.
+
+    Of each class only some: more where name or observation point to it, fewest where nothing does.
+    """
+    uses = frozenset(uses)
+    suggested = SUGGESTS.get(point.role, ())
+    shown = [payload_class for use in sorted(uses) for payload_class in SHOWS.get(use, ())]
+    ranked = []
+    for payload in payloads:
+        if not fits(payload, point):
+            continue
+        is_seen = observed(payload, uses)
+        kind = payload.payload_class
+        rank = 0 if is_seen else 1 if kind in suggested else 2
+        ranked.append(
+            (rank, payload.order, payload.id, payload, is_seen, is_seen or kind in suggested or kind in shown)
+        )
+    counts: dict[PayloadClass, int] = {}
+    chosen = []
+    for _, _, _, payload, is_seen, fitting in sorted(ranked, key=lambda entry: entry[:3]):
+        count = counts.get(payload.payload_class, 0)
+        if count < (MOST_FITTING if fitting else MOST_OTHERS):
+            counts[payload.payload_class] = count + 1
+            chosen.append((payload, is_seen))
+    return tuple(chosen)
