@@ -138,6 +138,10 @@ class Confirmation(Record):
     network: str = ""
 
 
+#: Rules with this beginning tell what a server can do by design: facts to know, and no faults.
+CAPABILITY = "capability."
+
+
 class Finding(Record):
     """One fact about the target. Make one with `Finding.make`, which derives the identity."""
 
@@ -167,6 +171,11 @@ class Finding(Record):
         if (self.evidence_level is EvidenceLevel.CONFIRMED) != (self.confirmation is not None):
             raise ValueError("CONFIRMED needs a confirmation, and only CONFIRMED has one")
         return self
+
+    @property
+    def by_design(self) -> bool:
+        """Whether it tells a capability instead of a fault."""
+        return self.rule_id.startswith(CAPABILITY)
 
     @classmethod
     def make(

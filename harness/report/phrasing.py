@@ -81,12 +81,18 @@ def in_order(result: ScanResult) -> list[Finding]:
 
 def counts(result: ScanResult) -> str:
     """How many findings of each severity, e.g. `1 CRITICAL, 2 LOW, 1 suppressed`; `none` without any."""
-    open_ones = Counter(f.severity for f in result.findings if f.suppressed_by is None)
+    faults = [f for f in result.findings if not f.by_design]
+    open_ones = Counter(f.severity for f in faults if f.suppressed_by is None)
     parts = [f"{open_ones[severity]} {severity}" for severity in reversed(Severity) if open_ones[severity]]
-    suppressed = len(result.findings) - open_ones.total()
+    suppressed = len(faults) - open_ones.total()
     if suppressed:
         parts.append(f"{suppressed} suppressed")
     return ", ".join(parts) or "none"
+
+
+def capability(finding: Finding) -> str:
+    """What a server can do by design, in one safe sentence."""
+    return f"{one_line(finding.title)} ({visible(finding.rule_id)})"
 
 
 def target_line(result: ScanResult) -> str:

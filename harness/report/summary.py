@@ -14,6 +14,7 @@ from harness.model.result import AnalyzerStatus, ScanResult
 from harness.report import behavior, phrasing
 from harness.report.canvas import SEVERITY_STYLE, VERDICT_STYLE, draw
 from harness.report.escape import one_line, visible
+from harness.report.proof import chain
 
 #: Findings shown in full; the counts always say all, and what is left out is said.
 MOST_FINDINGS = 25
@@ -53,6 +54,9 @@ def _rows(result: ScanResult) -> Iterable[tuple[str, RenderableType]]:
         yield "Why", _lines(result.reasons)
     yield "", ""
     yield "Findings", _findings(result)
+    by_design = [finding for finding in phrasing.in_order(result) if finding.by_design]
+    if by_design:
+        yield "By design", _lines(["what this server can do by design:", *(phrasing.capability(f) for f in by_design)])
     yield "", ""
     yield "Looked at", ", ".join(phrasing.looked_at(result)) or "nothing"
     left_out = phrasing.not_asked(result)
@@ -100,7 +104,7 @@ def _hanging(mark: str, text: str | Text) -> Table:
 
 
 def _findings(result: ScanResult) -> RenderableType:
-    findings = phrasing.in_order(result)
+    findings = [finding for finding in phrasing.in_order(result) if not finding.by_design]
     shapes: list[RenderableType] = [phrasing.counts(result)]
     for finding in findings[:MOST_FINDINGS]:
         shapes += ["", *_finding(finding, phrasing.blocks(finding, result.policy))]
@@ -121,20 +125,21 @@ def _finding(finding: Finding, blocking: bool) -> Iterable[RenderableType]:
     yield _hanging(" ", f"{visible(finding.rule_id)} · evidence {finding.evidence_level} · {visible(finding.id)}")
     yield _hanging(" ", f"at {phrasing.where(finding.location)}")
     yield _hanging(" ", one_line(finding.description, 400))
+    if finding.confirmation is not None:
+        yield from (_hanging(" ", line) for line in chain(finding))
+    else:
+        yield from _seen(finding)
+    if finding.remediation:
+        yield _hanging(" ", f"fix: {one_line(finding.remediation)}")
+
+
+def _seen(finding: Finding) -> Iterable[RenderableType]:
     shown = [evidence for evidence in finding.evidence if evidence.text][:_EVIDENCE]
     for evidence in shown:
         event = f" (event {evidence.seq})" if evidence.seq is not None else ""
         yield _hanging(" ", f"seen in {visible(evidence.kind)}{event}: {phrasing.quoted(evidence.text)}")
     if len(finding.evidence) > len(shown):
         yield _hanging(" ", f"and {phrasing.number(len(finding.evidence) - len(shown), 'more piece')} of evidence")
-    if finding.confirmation is not None:
-        yield _hanging(
-            " ",
-            f"confirmed {len(finding.confirmation.nonces)} times with payload {visible(finding.confirmation.payload)}; "
-            f"control: {one_line(finding.confirmation.control)}",
-        )
-    if finding.remediation:
-        yield _hanging(" ", f"fix: {one_line(finding.remediation)}")
 
 
 def _gaps(result: ScanResult) -> RenderableType:

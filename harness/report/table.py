@@ -10,10 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.model.coverage import SkipReason
+from harness.model.finding import Finding
 from harness.model.result import AnalyzerStatus, ScanResult
 from harness.report import behavior, phrasing
 from harness.report.canvas import SEVERITY_STYLE, VERDICT_STYLE, draw
 from harness.report.escape import one_line, visible
+from harness.report.proof import links
 
 #: Rows drawn of one table; what is left out is said, and is in the JSON report.
 MOST_ROWS = 500
@@ -29,7 +31,11 @@ def _shapes(result: ScanResult) -> Iterable[RenderableType]:
     yield phrasing.target_line(result)
     yield f"verdict {result.verdict}, status {result.status}, exit code {result.exit_code.value}"
     yield f"level {result.active.level}, policy {phrasing.policy_line(result)}"
-    yield from _section(f"Findings: {phrasing.counts(result)}", result.findings, _findings(result))
+    faults = [finding for finding in phrasing.in_order(result) if not finding.by_design]
+    by_design = [finding for finding in phrasing.in_order(result) if finding.by_design]
+    yield from _section(f"Findings: {phrasing.counts(result)}", faults, _findings(result, faults))
+    if by_design:
+        yield from _section("What this server can do by design", by_design, _findings(result, by_design))
     yield from _section(f"Analyzers: {len(result.analyzers)}", result.analyzers, _analyzers(result))
     yield from _section(
         "Coverage (Operator, Target, Limit: skipped, and why)", tuple(result.coverage), _coverage(result)
@@ -76,12 +82,12 @@ def _new() -> Table:
     return Table(box=box.SIMPLE_HEAD, expand=True, show_edge=False, pad_edge=False, header_style="bold")
 
 
-def _findings(result: ScanResult) -> Table:
+def _findings(result: ScanResult, findings: Sequence[Finding]) -> Table:
     table = _new()
     table.add_column("Severity", width=10)
     for title, ratio in (("Rule", 3), ("Where", 3), ("What", 4)):
         table.add_column(title, overflow="fold", ratio=ratio)
-    for finding in phrasing.in_order(result)[:MOST_ROWS]:
+    for finding in findings[:MOST_ROWS]:
         severity = Text(finding.severity.value, SEVERITY_STYLE[finding.severity])
         severity.append(f"\n{finding.evidence_level}", "default")
         if phrasing.blocks(finding, result.policy):
@@ -91,7 +97,10 @@ def _findings(result: ScanResult) -> Table:
             severity.append("\nSUPPRESSED", "bold magenta")
             what.append(f"\nsuppressed by {one_line(finding.suppressed_by)}", "magenta")
         first = next((evidence.text for evidence in finding.evidence if evidence.text), "")
-        if first:
+        proof = list(links(finding)) if finding.confirmation is not None else []
+        if proof:
+            what.append("".join(f"\n{link}" for link in proof), "dim")
+        elif first:
             what.append(f"\n{phrasing.quoted(first, 120)}", "dim")
         rule = Text(f"{visible(finding.rule_id)}\n{visible(finding.id)}")
         table.add_row(severity, rule, Text(phrasing.where(finding.location)), what)

@@ -6,6 +6,7 @@ CWE numbers are those of the Common Weakness Enumeration; a payload's own number
 from __future__ import annotations
 
 from harness.model.base import Record
+from harness.model.finding import CAPABILITY as CAPABILITY
 from harness.model.finding import Severity, Threat
 from harness.model.payload import PayloadClass
 
@@ -135,7 +136,6 @@ RULES: dict[PayloadClass, FaultRule] = {
     ),
 }  # fmt: skip
 
-CAPABILITY = "capability."
 #: What a class of payloads shows where there is no boundary, in the words of the report.
 CAPABILITIES: dict[PayloadClass, tuple[str, str]] = {
     **dict.fromkeys(
