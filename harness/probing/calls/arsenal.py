@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from harness.model.base import JsonObject, JsonValue, canonical_json, sha256_hex
-from harness.model.payload import Applies, Boundary, Payload
+from harness.model.payload import Boundary, Payload
 from harness.model.world import World
 from harness.probing.boundaries import boundary_for
-from harness.probing.calls.kit import Attack, Filled, Known, Tried, Usage
+from harness.probing.calls.kit import Attack, Filled, Known, Rank, Tried, Usage
 from harness.probing.calls.subjects import Subject
 from harness.probing.payloads.expansion import Expansion, expand
+from harness.probing.payloads.matching import SUGGESTS, choose
 from harness.probing.synthesis.draft import Attempt, Context, Draft, InjectionPoint
 from harness.probing.synthesis.drafting import companions, draft, inject, retry
 from harness.probing.synthesis.pointers import put
@@ -19,7 +19,6 @@ from harness.probing.synthesis.walker import Regexes
 
 #: Drafts that are kept: one for each subject and world at hand.
 MOST_DRAFTS = 2_000
-_WORD = re.compile(r"[a-z0-9]+")
 
 
 class Arsenal:
@@ -54,14 +53,9 @@ class Arsenal:
         """Every payload at every place of the draft that it fits; places seen used so come first."""
         made = self._draft(subject, world, {})
         words = f"{subject.name}\n{subject.description}"
-        found: list[tuple[tuple[bool, int, int], Attack]] = []
-        for place, point in enumerate(made.points):
-            for payload in self._payloads:
-                observed = bool(usage.get(point.pointer, frozenset()) & frozenset(payload.applies.observed))
-                if not observed and not fits(payload.applies, point):
-                    continue
-                if observed and not takes(payload.applies, point):
-                    continue
+        found = []
+        for point in made.points:
+            for payload, observed in choose(self._payloads, point, usage.get(point.pointer, ())):
                 boundary = boundary_for(
                     payload.payload_class,
                     payload.boundary,
@@ -72,10 +66,10 @@ class Arsenal:
                     boundaries,
                 )
                 if boundary is not None:
-                    attack = Attack(payload, point.pointer, point.place, boundary, observed)
-                    found.append(((not observed, payload.order, place), attack))
-        found.sort(key=lambda entry: entry[0])
-        return tuple(attack for _, attack in found)
+                    suggested = payload.payload_class in SUGGESTS.get(point.role, ())
+                    rank = Rank.OBSERVED if observed else Rank.SUGGESTED if suggested else Rank.ANY
+                    found.append(Attack(payload, point.pointer, point.place, boundary, rank))
+        return tuple(found)
 
     def fill(
         self, subject: Subject, attack: Attack, arguments: JsonObject, world: World, nonce: str, *, control: bool
@@ -116,32 +110,6 @@ class Arsenal:
                 regexes=self._regexes,
             )
         return made
-
-
-def takes(applies: Applies, point: InjectionPoint) -> bool:
-    """Whether a payload can stand at a place at all: by the place, and the type of what belongs there."""
-    kinds = {point.type} | ({"string"} if point.place != "argument" or point.numeric else set())
-    return point.place in applies.places and (not applies.types or not kinds.isdisjoint(applies.types))
-
-
-def fits(applies: Applies, point: InjectionPoint) -> bool:
-    """Whether a payload is meant for a place, by its type, format, name and description."""
-    if not takes(applies, point) or point.closed:
-        return False
-    if applies.formats and point.format not in applies.formats:
-        return False
-    if applies.names and not _words(point.name) & frozenset(applies.names):
-        return bool(applies.descriptions) and bool(_words(point.description) & frozenset(applies.descriptions))
-    return (
-        not applies.descriptions
-        or bool(applies.names)
-        or bool(_words(point.description) & frozenset(applies.descriptions))
-    )
-
-
-def _words(text: str) -> frozenset[str]:
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text[:4000])
-    return frozenset(_WORD.findall(parted.casefold()))
 
 
 def _placed(arguments: JsonObject, made: Draft, point: InjectionPoint, filled: Expansion) -> tuple[JsonObject, ...]:

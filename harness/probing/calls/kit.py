@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Protocol, TypeAlias
 
 from harness.model.base import JsonObject
@@ -32,18 +33,26 @@ class Filled:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+class Rank(IntEnum):
+    """What points to a payload at a place: what was seen of it, what it is called, or nothing."""
+
+    OBSERVED = 0
+    SUGGESTED = 1
+    ANY = 2
+
+
 @dataclass(frozen=True)
 class Attack:
     """One payload that fits one place in a subject's arguments, and the boundary that its effect would cross.
 
-    `argument`: pointer to the place; `place`: what it is. `observed`: it matches what was seen of that place.
+    `argument`: pointer to the place; `place`: what it is (see `Applies.places`).
     """
 
     payload: Payload
     argument: str
     place: str
     boundary: Boundary
-    observed: bool = False
+    rank: Rank = Rank.ANY
 
 
 class Kit(Protocol):

@@ -144,7 +144,7 @@ class CallPlanner:
             return
         usage = usage_of(state.arguments, state.outcome, self._world.root)
         attacks = self._kit.attacks(state.subject, state.arguments, usage, self._world, self._boundaries)
-        self._schedule.add(state, attacks, usage)
+        self._schedule.add(state, attacks)
 
     # Attacks
 

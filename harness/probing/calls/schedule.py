@@ -7,28 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harness.model.payload import PayloadClass
-from harness.probing.calls.kit import Attack, Usage
+from harness.probing.calls.kit import Attack, Rank
 from harness.probing.calls.state import State
 
-#: What an observed use points to, the likeliest first. A class that no use points to comes after all of these.
-POINTS_TO: dict[str, tuple[PayloadClass, ...]] = {
-    "in-shell": (PayloadClass.COMMAND_INJECTION, PayloadClass.ALLOWLIST_BYPASS, PayloadClass.ARGUMENT_INJECTION),
-    "in-argv": (PayloadClass.ARGUMENT_INJECTION, PayloadClass.ALLOWLIST_BYPASS, PayloadClass.COMMAND_INJECTION),
-    "written-path": (PayloadClass.TRAVERSAL_WRITE, PayloadClass.SYMLINK_ESCAPE, PayloadClass.TRAVERSAL_READ),
-    "opened-path": (
-        PayloadClass.TRAVERSAL_READ,
-        PayloadClass.SYMLINK_ESCAPE,
-        PayloadClass.TRAVERSAL_WRITE,
-        PayloadClass.ARCHIVE_SLIP,
-        PayloadClass.XXE,
-        PayloadClass.DESERIALISATION,
-    ),
-    "connected-host": (PayloadClass.SSRF, PayloadClass.HEADER_INJECTION),
-    "resolved-host": (PayloadClass.SSRF, PayloadClass.HEADER_INJECTION),
-    "in-query": (PayloadClass.SQL,),
-    "echoed": (PayloadClass.TEMPLATE_INJECTION, PayloadClass.CODE_EVALUATION),
-}
-_LAST = 50
+#: By rank: how many further payloads of a likelier place are tried before its first.
+_BEHIND = {Rank.OBSERVED: 0, Rank.SUGGESTED: 2, Rank.ANY: 5}
 
 
 @dataclass(eq=False)
@@ -62,19 +45,16 @@ class Schedule:
         self._queues: list[deque[tuple[Cell, Attack]]] = []
         self.cells: dict[tuple[int, str, PayloadClass], Cell] = {}
 
-    def add(self, state: State, attacks: Iterable[Attack], usage: Usage) -> None:
-        """Plan a subject's attacks: the classes that the baseline points to first, each class's second payload after
-        every class's first.
+    def add(self, state: State, attacks: Iterable[Attack]) -> None:
+        """Plan a subject's attacks, given the likeliest first: the places and classes that the baseline points to come
+        before others, and each one's second payload after every equal's first.
         """
-        ranked: list[tuple[tuple[int, int, int, int], Cell, Attack]] = []
+        ranked: list[tuple[tuple[int, int, int], Cell, Attack]] = []
         for number, attack in enumerate(attacks):
             payload_class = attack.payload.payload_class
             key = (id(state), attack.argument, payload_class)
             cell = self.cells.setdefault(key, Cell(state, attack.argument, payload_class))
-            rank = rank_of(payload_class, usage.get(attack.argument, frozenset()))
-            if attack.observed:
-                rank = min(rank, _LAST - 1)
-            ranked.append(((rank == _LAST, cell.planned, rank, number), cell, attack))
+            ranked.append(((cell.planned + _BEHIND[attack.rank], attack.rank, number), cell, attack))
             cell.planned += 1
         ranked.sort(key=lambda entry: entry[0])
         if ranked:
@@ -92,11 +72,3 @@ class Schedule:
                     break
             if queue:
                 queues.append(queue)
-
-
-def rank_of(payload_class: PayloadClass, usage: Iterable[str]) -> int:
-    """How likely a class is where an argument was seen used so: the smaller, the likelier."""
-    ranks = [
-        classes.index(payload_class) for use, classes in POINTS_TO.items() if use in usage and payload_class in classes
-    ]
-    return min(ranks, default=_LAST)

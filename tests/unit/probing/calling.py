@@ -12,9 +12,10 @@ from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind, Ef
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.surface import Item, ItemKind, Surface
 from harness.model.world import PlantedItem, World
-from harness.probing.calls.kit import Attack, Filled, Known, Tried, Usage
+from harness.probing.calls.kit import Attack, Filled, Known, Rank, Tried, Usage
 from harness.probing.calls.planner import CallPlanner
 from harness.probing.calls.subjects import Subject
+from harness.probing.payloads.matching import observed
 
 ROOT = Boundary(kind=BoundaryKind.ROOT, source="arguments", value="/home/user/workspace", text="/home/user/workspace")
 DATA = Boundary(kind=BoundaryKind.DATA_NOT_CODE, source="convention")
@@ -85,7 +86,13 @@ class SmallKit:
         self, subject: Subject, arguments: JsonObject, usage: Usage, world: World, boundaries: tuple[Boundary, ...]
     ) -> tuple[Attack, ...]:
         return tuple(
-            Attack(p, f"/{name}", subject.place, ROOT if p.boundary is BoundaryKind.ROOT else DATA)
+            Attack(
+                p,
+                f"/{name}",
+                subject.place,
+                ROOT,
+                Rank.OBSERVED if observed(p, usage.get(f"/{name}", ())) else Rank.ANY,
+            )
             for name in arguments
             for p in self.payloads
         )
