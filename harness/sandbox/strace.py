@@ -52,7 +52,7 @@ _FIND = (
 
 def tracer_script(pid: int | None) -> str:
     """The shell script of a tracer that attaches to `pid` of its namespace, or to the gate that waits there."""
-    options = f"-f -y -xx -s {STRING_BYTES} -e raw={_UNDECODED} -o /dev/stdout"
+    options = f"-f -y -xx -s {STRING_BYTES} -e quiet=attach -e raw={_UNDECODED} -o /dev/stdout"
     stamps = "--absolute-timestamps=format:unix,precision:ns"
     find = f"set -- {pid}; " if pid is not None else _FIND
     return f"{find}echo watching $1; exec strace {options} {stamps} -p $1 sh -c '{_MARKER}' 2>&1"

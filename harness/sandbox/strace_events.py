@@ -25,7 +25,7 @@ MAX_HELD = 4096
 _MARK = b"/.mark/"
 _QUICK = re.compile(rb"(\d{1,10}) +\d{1,12}\.\d{9} (?:<\.\.\. )?([a-z0-9_]+)[( ]")
 _WATCHING = re.compile(rb"watching (\d{1,10})")
-_MODE = re.compile(rb"strace: \[ Process PID=(\d+) runs in (32 bit|x32|64 bit) mode\. \]")
+_MODES = {b"32 bit": "compat32", b"x32": "x32"}
 
 
 class StraceDecoder:
@@ -119,11 +119,7 @@ class StraceDecoder:
                 self.damaged += 1
 
     def _message(self, line: bytes) -> None:
-        if (found := _MODE.fullmatch(line)) is not None:
-            task = self._tasks.get(int(found[1]))
-            if task is not None:
-                task.mode = {b"32 bit": "compat32", b"x32": "x32"}.get(found[2], "")
-        elif not self._marker:
+        if not self._marker:
             if (found := _WATCHING.fullmatch(line)) is not None:
                 self._gate = int(found[1])
             else:
@@ -147,6 +143,8 @@ class StraceDecoder:
         match found.what:
             case "exit" | "killed":
                 self._ended(found, task)
+            case "mode":
+                task.mode = _MODES.get(found.body, "")
             case "superseded":
                 other = self._tasks.pop(found.number, None)
                 task.pending = other.pending if other is not None else None

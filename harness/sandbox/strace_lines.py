@@ -26,6 +26,7 @@ _CALL = re.compile(rb"([a-z0-9_]+)\((.*)", re.DOTALL)
 _EXITED = re.compile(rb"\+\+\+ exited with (\d+) \+\+\+")
 _KILLED = re.compile(rb"\+\+\+ killed by (SIG\w+)( \(core dumped\))? \+\+\+")
 _SUPERSEDED = re.compile(rb"\+\+\+ superseded by execve in pid (\d+) \+\+\+")
+_MODE = re.compile(rb"\[ Process PID=\d+ runs in (.{1,20}) mode\. \]")
 UNFINISHED = b" <unfinished ...>"
 
 _HEX = re.compile(rb"\\x([0-9a-f]{2})")
@@ -41,10 +42,11 @@ _FAMILY = re.compile(rb"sa_family=(AF_\w+|0x[0-9a-f]+)")
 
 
 class Said(NamedTuple):
-    """One line of the trace. `what` is `call`, `begun`, `resumed`, `exit`, `killed`, `superseded`, `other` or `bad`.
+    """One line of the trace. `what` is `call`, `begun`, `resumed`, `exit`, `killed`, `superseded`, `mode`,
+    `other` or `bad`.
 
-    `time` is CLOCK_REALTIME in nanoseconds. `body`: the arguments' text, or a signal's name; `number`: an exit code or
-    a pid; `result`: the text after the equals sign.
+    `time` is CLOCK_REALTIME in nanoseconds. `body`: the arguments' text, or a signal's or a mode's name; `number`: an
+    exit code or a pid; `result`: the text after the equals sign.
     """
 
     tid: int
@@ -99,6 +101,9 @@ def parse(line: bytes) -> Said:
         return Said(tid, time, "other")
     if first == b"+":
         return _ended(tid, time, rest)
+    if first == b"[":
+        mode = _MODE.fullmatch(rest)
+        return Said(tid, time, "bad") if mode is None else Said(tid, time, "mode", body=mode[1])
     if first == b"<":
         resumed = _RESUMED.fullmatch(rest)
         if resumed is None:

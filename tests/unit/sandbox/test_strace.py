@@ -210,7 +210,7 @@ def test_the_filters_answers_are_told_from_the_kernels() -> None:
 
 
 def test_other_machines_calls_are_marked() -> None:
-    trace = Trace().begin().raw(f"strace: [ Process PID={GATE} runs in 32 bit mode. ]").say(GATE, "getpid() = 7")
+    trace = Trace().begin().say(GATE, f"[ Process PID={GATE} runs in 32 bit mode. ]").say(GATE, "getpid() = 7")
     assert (trace.last.call, trace.last.notes) == ("getpid", ("compat32",))
     assert trace.decoder.compat == {"getpid"} and "getpid" not in trace.decoder.calls
 
