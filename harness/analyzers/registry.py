@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.analyzers.base import Analyzer, Rule, UnavailableAnalyzer
 from harness.analyzers.behavior.annotations import AnnotationsAnalyzer
+from harness.analyzers.behavior.drift import DriftAnalyzer
 from harness.analyzers.behavior.evasion import EvasionAnalyzer
 from harness.analyzers.behavior.execution import ExecAnalyzer
 from harness.analyzers.behavior.files import FilesAnalyzer
@@ -13,9 +14,12 @@ from harness.analyzers.behavior.network import NetworkAnalyzer
 from harness.analyzers.behavior.privilege import PrivilegeAnalyzer
 from harness.analyzers.definitions.analyzer import DefinitionsAnalyzer
 from harness.analyzers.messages.analyzer import ProtocolAnalyzer
+from harness.analyzers.messages.probes import ProbesAnalyzer
 
 ANALYZERS: tuple[Analyzer, ...] = (
     ProtocolAnalyzer(),
+    ProbesAnalyzer(),
+    DriftAnalyzer(),
     DefinitionsAnalyzer(),
     ExecAnalyzer(),
     FilesAnalyzer(),

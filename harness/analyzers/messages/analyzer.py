@@ -78,7 +78,7 @@ class ProtocolFold:
         self._duplicate_names(book)
         self._other_looks(book)
         book.drop_repeated(STOCK_CLIENT)
-        sessions = [life.state for life in lives if life.state.name != STOCK_CLIENT]
+        sessions = [life.state for life in lives if life.state.name != STOCK_CLIENT and not life.state.felled]
         reason = self._reason(sessions)
         return AnalyzerResult(
             name=ProtocolAnalyzer.name,
@@ -118,12 +118,12 @@ class ProtocolFold:
                     book.note(rules.DUPLICATE_NAME, f"duplicate:{item.kind.value}", event, item.name)
 
     def _other_looks(self, book: Notebook) -> None:
-        """Tools that a later look shows otherwise than the first, by name."""
+        """Tools that the stock client's look shows otherwise than the first; an analyzer of its own has other looks."""
         if not self._facts.surfaces:
             return
         first, *later = self._facts.surfaces
         before = Counter(_identity(item) for item in first.of(ItemKind.TOOL))
-        for surface in later:
+        for surface in (surface for surface in later if surface.look == STOCK_CLIENT):
             after = Counter(_identity(item) for item in surface.of(ItemKind.TOOL))
             for name, _ in sorted({*(after - before), *(before - after if _read_to_its_end(surface) else ())}):
                 event = EventBase(phase=Phase.DISCOVER, session=STOCK_CLIENT)

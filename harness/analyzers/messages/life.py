@@ -33,6 +33,7 @@ from harness.model.recording import (
 )
 from harness.model.surface import Item, ItemKind, ListEnd, ListOutcome
 
+PROBE = "probe:"
 #: Skips of lists that are kept.
 MAX_SKIPS = 64
 #: How much of the end of standard error is shown with an early end.
@@ -63,7 +64,9 @@ class Life:
         self._stderr: StderrEvent | None = None
 
     def event(self, event: Event) -> None:
-        """Take the next event of this life."""
+        """Take the next event of this life; what comes of malformed messages has an analyzer of its own."""
+        if event.phase.startswith(PROBE) and isinstance(event, (FrameEvent, DeadlineEvent)):
+            return
         match event:  # no table of bound methods: it would keep a life that does not count from being freed at once
             case FrameEvent():
                 self._frame(event)
@@ -94,6 +97,7 @@ class Life:
         return not self.guess
 
     def _phase(self, event: PhaseEvent) -> None:
+        self.state.probed = self.state.probed or event.phase.startswith(PROBE)
         if event.phase != Phase.STOP:
             self.state.phase = event.phase.partition(":")[0]
         if event.phase == Phase.DISCOVER and self.state.name != STOCK_CLIENT:
@@ -199,7 +203,7 @@ class Life:
         """Judge how it ended; an early end comes with the last that it wrote on standard error."""
         state = self.state
         event = state.exit
-        if event is None:
+        if event is None or state.felled or state.phase == Phase.PROBE:
             return
         if event.oom_killed:
             self.book.note(rules.OUT_OF_MEMORY, "exit:oom", event, ending_of(event), place=state.phase)

@@ -28,7 +28,10 @@ _OBSTACLES = {
 
 @dataclass
 class SessionState:
-    """One life of the target. `offered`: client capabilities that our last handshake declared."""
+    """One life of the target. `offered`: client capabilities that our last handshake declared.
+
+    `probed`: it was sent malformed messages.
+    """
 
     name: str
     open: dict[int, str] = field(default_factory=dict)
@@ -39,6 +42,12 @@ class SessionState:
     phase: str = Phase.START.value
     exit: ExitEvent | None = None
     obstacle: ObstacleEvent | None = None
+    probed: bool = False
+
+    @property
+    def felled(self) -> bool:
+        """True when malformed messages came before a handshake that was then not answered: no ordinary session."""
+        return self.probed and not self.answered
 
     def sent(self, message: JsonObject) -> None:
         """Remember a request of ours."""

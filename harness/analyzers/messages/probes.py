@@ -1,0 +1,425 @@
+"""The `probes` analyzer: what a server did with the malformed messages that it was sent. What we sent is trusted.
+
+Each message has a sign of life behind it, so an end, a standstill and an effect belong to one; answers are told by
+their ids, whenever they come.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from harness.analyzers.base import AnalysisFacts, AnalyzerBase
+from harness.analyzers.evidence import render_safe
+from harness.analyzers.messages import probes_rules as rules
+from harness.analyzers.messages.probes_answers import (
+    Kind,
+    judged_acceptance,
+    kind_of,
+    leaks,
+    rounded,
+    same_number,
+)
+from harness.analyzers.messages.probes_effects import ProbeEffects
+from harness.analyzers.messages.probes_http import judge_reply
+from harness.analyzers.messages.probes_rules import RULES, TITLES, Fault
+from harness.analyzers.messages.sessions import ending_of, read_messages
+from harness.model.base import JsonObject, canonical_json
+from harness.model.coverage import Coverage, Skip, SkipReason, Tally
+from harness.model.finding import Evidence, Finding, Location, Severity, ThreatLevel
+from harness.model.options import ActiveLevel
+from harness.model.probe import Family, Must, Probe, ProbeBooks, Probed
+from harness.model.recording import (
+    Anomaly,
+    AttemptEvent,
+    Direction,
+    Event,
+    EventBase,
+    ExitEvent,
+    FrameEvent,
+    LimitEvent,
+    ProbeBooksEvent,
+    ProbeEndEvent,
+    ProbeEvent,
+    RecorderEndEvent,
+)
+from harness.model.result import AnalyzerResult, AnalyzerStatus
+
+EXAMPLES = 5
+#: Sessions with probes: one, one more for each death, and one before a handshake.
+MAX_SESSIONS = 128
+#: Memory may rise by so much, whatever was sent, and by so many times what was sent.
+USUAL_GROWTH = 48 << 20
+GROWTH_FACTOR = 32
+#: The same for what comes back.
+USUAL_ANSWER = 1 << 20
+ANSWER_FACTOR = 16
+
+PHASE = "probe:"
+
+
+@dataclass
+class _Case:
+    """One probe in one session, and what came of it."""
+
+    probe: Probe
+    seq: int
+    answers: int = 0
+    received: int = 0
+    end: Probed | None = None
+
+
+@dataclass
+class _Session:
+    """What is known of a session: ids that may come back, and the probe at hand. `own`: the highest id of ours."""
+
+    cases: dict[str, _Case] = field(default_factory=dict)
+    alive: dict[str, int] = field(default_factory=dict)
+    current: _Case | None = None
+    last: _Case | None = None
+    own: int = 0
+    asked: int = 0
+
+
+@dataclass
+class _Entry:
+    fault: Fault
+    probes: dict[str, None] = field(default_factory=dict)
+    examples: list[Evidence] = field(default_factory=list)
+
+
+class ProbesAnalyzer(AnalyzerBase):
+    """Judges what came of malformed messages."""
+
+    name = "probes"
+    version = "1"
+    description = "malformed messages: crashes, hangs, effects, leaks, and what is accepted that must be rejected"
+    rules = RULES
+
+    def passes(self, facts: AnalysisFacts) -> bool:
+        """True where the operator asked for no probes."""
+        return facts.manifest is not None and facts.manifest.options.active is ActiveLevel.NONE
+
+    def start(self, facts: AnalysisFacts) -> ProbesFold:
+        """Begin."""
+        return ProbesFold(facts, asked=not self.passes(facts))
+
+
+class ProbesFold:
+    """State bounded by the number of probes."""
+
+    def __init__(self, facts: AnalysisFacts, *, asked: bool = True) -> None:
+        self._facts = facts
+        self._asked = asked
+        manifest = facts.manifest
+        self._secrets = tuple(canary.value for canary in manifest.canaries if canary.value) if manifest else ()
+        self._sessions: dict[str, _Session] = {}
+        self._effects = ProbeEffects()
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._done: dict[tuple[str, int], Probed] = {}
+        self._probes: dict[str, Probe] = {}
+        self._exits: dict[tuple[str, int], ExitEvent] = {}
+        self._books: ProbeBooks | None = None
+        self._recorded = False
+
+    def event(self, event: Event) -> None:
+        """Take the next event."""
+        for phase, fact, words in self._effects.take(event):
+            self._effect(event, phase, fact, words)
+        match event:
+            case FrameEvent():
+                self._frame(event)
+            case ProbeEvent():
+                self._begin(event)
+            case ProbeEndEvent():
+                self._end(event)
+            case ProbeBooksEvent():
+                self._books = event.books
+            case ExitEvent():
+                self._exit(event)
+            case LimitEvent():
+                self._limit(event)
+            case AttemptEvent():
+                self._sessions.pop(event.session, None)
+            case RecorderEndEvent():
+                self._recorded = self._recorded or event.loaded
+            case _:
+                pass
+
+    def finish(self) -> AnalyzerResult:
+        """Judge what only the end tells, and close the books."""
+        if not self._asked:
+            return AnalyzerResult(
+                name=ProbesAnalyzer.name,
+                version=ProbesAnalyzer.version,
+                status=AnalyzerStatus.SKIPPED,
+                reason="not asked for: --active none sends no malformed messages",
+            )
+        self._deaths()
+        coverage = self._coverage()
+        reason = self._reason(coverage)
+        return AnalyzerResult(
+            name=ProbesAnalyzer.name,
+            version=ProbesAnalyzer.version,
+            status=AnalyzerStatus.PARTIAL if reason else AnalyzerStatus.COMPLETED,
+            reason=reason,
+            findings=self._findings(),
+            coverage=coverage,
+        )
+
+    # Events
+
+    def _begin(self, event: ProbeEvent) -> None:
+        if event.session not in self._sessions and len(self._sessions) >= MAX_SESSIONS:
+            return
+        session = self._sessions.setdefault(event.session, _Session())
+        case = session.current = session.last = _Case(event.probe, event.seq)
+        self._probes[event.probe.id] = event.probe
+        session.alive[str(event.probe.alive_id)] = 0
+        for text in event.probe.ids:
+            session.cases[_normal(text)] = case
+
+    def _end(self, event: ProbeEndEvent) -> None:
+        session = self._sessions.get(event.session)
+        case = session.current if session is not None else None
+        if session is None or case is None:
+            return
+        session.current = None
+        case.end = probed = event.probed
+        self._done[probed.probe, case.probe.attempt] = probed
+        grown = probed.grown
+        if grown is not None and grown > USUAL_GROWTH + GROWTH_FACTOR * probed.bytes_sent:
+            text = f"{grown >> 20} MiB more after {probed.bytes_sent} bytes"
+            self._note(rules.MEMORY, "memory", case.probe, event, text)
+        if case.received > USUAL_ANSWER + ANSWER_FACTOR * probed.bytes_sent:
+            text = f"{case.received} bytes came back for {probed.bytes_sent}"
+            self._note(rules.OUTPUT, "output", case.probe, event, text)
+        if probed.reply is not None:
+            for fault, text in judge_reply(case.probe, probed.reply):
+                self._note(fault, f"http:{fault.rule}:{case.probe.id}", case.probe, event, text)
+
+    def _exit(self, event: ExitEvent) -> None:
+        session = self._sessions.get(event.session)
+        case = session.last if session is not None else None
+        if case is not None and case.end is not None and case.end.state == "closed":
+            self._exits[case.probe.id, case.probe.attempt] = event
+
+    def _limit(self, event: LimitEvent) -> None:
+        session = self._sessions.get(event.session)
+        if session is None or session.current is None or not event.what.startswith("stdout"):
+            return
+        text = f"{event.what}: at least {event.seen}, at most {event.bound} are read"
+        self._note(rules.OUTPUT, "output", session.current.probe, event, text)
+
+    def _frame(self, event: FrameEvent) -> None:
+        session = self._sessions.get(event.session)
+        if event.direction is Direction.SENT:
+            if not event.phase.startswith(PHASE):
+                self._ours(event)
+            return
+        if session is None:
+            return
+        case = session.current
+        if case is not None:
+            case.received += event.size
+            if Anomaly.NOT_JSON in event.anomalies and event.raw.strip():
+                self._note(rules.NOISE, "noise", case.probe, event, event.raw[:400].decode("utf-8", "replace"))
+        if case is None and not event.phase.startswith(PHASE) and not session.cases:
+            return
+        for message in read_messages(event):
+            if "method" not in message and ("id" in message or "result" in message or "error" in message):
+                self._answer(event, session, message)
+
+    def _ours(self, event: FrameEvent) -> None:
+        """Remember the ids of requests that are no probes, to which answers may come late."""
+        for message in read_messages(event):
+            identifier = message.get("id")
+            if type(identifier) is int and "method" in message:
+                session = self._sessions.setdefault(event.session, _Session())
+                session.own = max(session.own, identifier)
+
+    # Answers
+
+    def _answer(self, event: FrameEvent, session: _Session, message: JsonObject) -> None:
+        identifier = message.get("id")
+        key = canonical_json(identifier)
+        if key in session.alive:
+            session.alive[key] += 1
+            if session.alive[key] == 2:
+                self._note(rules.TWICE, "twice", _probe_of(session), event, f"id {key}")
+            self._leaks(event, session, message, None)
+            return
+        case = session.cases.get(key)
+        if case is not None and not (identifier is None and kind_of(message, None) is Kind.ERROR):
+            case.answers += 1
+            if case.answers == case.probe.answers * len(case.probe.ids) + 1:
+                self._note(rules.TWICE, "twice", case.probe, event, f"id {key}")
+            self._accepted(event, case.probe, message)
+            self._leaks(event, session, message, case.probe)
+            return
+        self._leaks(event, session, message, session.current.probe if session.current else None)
+        if identifier is None:
+            self._about_nothing(event, session, message)
+        elif event.phase.startswith(PHASE) and not (type(identifier) is int and 1 <= identifier <= session.own):
+            self._stray(event, session, message)
+
+    def _accepted(self, event: FrameEvent, probe: Probe, message: JsonObject) -> None:
+        severity = judged_acceptance(message, probe)
+        if severity is None:
+            return
+        text = f"{probe.id}, {probe.title}: answered with a result ({probe.source})"
+        if severity is Severity.INFO:
+            self._note(rules.LENIENT, "lenient", probe, event, text)
+        else:
+            self._note(rules.accepted(severity), f"accepted:{probe.family}:{severity}", probe, event, text)
+
+    def _about_nothing(self, event: FrameEvent, session: _Session, message: JsonObject) -> None:
+        """An answer without an id: in order as an error about what could not be read, and as nothing else."""
+        case = session.current
+        if case is None:
+            return
+        failed = kind_of(message, case.probe) is Kind.ERROR
+        if case.probe.must is Must.IGNORE:
+            fault = rules.ERROR_FOR_NOTIFICATION if failed else rules.RESULT_FOR_NOTIFICATION
+            self._note(fault, f"notification:{'error' if failed else 'result'}", case.probe, event, _excerpt(event))
+        elif not failed and case.probe.must is Must.REJECT:
+            self._accepted(event, case.probe, message)
+
+    def _stray(self, event: FrameEvent, session: _Session, message: JsonObject) -> None:
+        identifier = message["id"]
+        probe = _probe_of(session)
+        if any(same_number(identifier, wanted) for wanted in (*session.alive, *session.cases)):
+            self._note(rules.ID_TYPE, "id:type", probe, event, f"id {canonical_json(identifier)}")
+        elif any(rounded(identifier, wanted) for wanted in session.cases):
+            text = f"{probe.id}, {probe.title}: the id came back rounded"
+            self._note(rules.LENIENT, "lenient", probe, event, text)
+        else:
+            self._note(rules.UNKNOWN_ID, "id:unknown", probe, event, f"id {canonical_json(identifier)[:80]}")
+
+    def _leaks(self, event: FrameEvent, session: _Session, message: JsonObject, probe: Probe | None) -> None:
+        for fault, text in leaks(message, probe, self._secrets):
+            about = probe or _probe_of(session)
+            self._note(fault, f"leak:{fault.severity}:{fault.cwe}", about, event, text)
+
+    # Effects and ends
+
+    def _effect(self, event: Event, phase: str, fact: str, words: str) -> None:
+        probe = self._probes.get(phase.removeprefix(PHASE))
+        if probe is not None:
+            self._note(rules.EFFECT, f"effect:{fact}", probe, event, f"{probe.id}, {probe.title}: {words}")
+
+    def _deaths(self) -> None:
+        """A message that did it twice is to blame; one that did it once may have been there by chance."""
+        confirmed = {
+            (self._probes[name].family, probed.state)
+            for (name, attempt), probed in self._done.items()
+            if attempt == 2 and probed.state != "alive"
+        }
+        for (name, attempt), probed in self._done.items():
+            probe = self._probes[name]
+            if attempt != 1 or probed.state not in ("silent", "closed") or probe.family is Family.ALIVE:
+                continue
+            again = self._done.get((name, 2))
+            sure = again.state != "alive" if again is not None else (probe.family, probed.state) in confirmed
+            event = EventBase(phase=f"{PHASE}{name}", seq=0)
+            if probed.state == "silent":
+                self._standstill(probe, event, sure=sure)
+                continue
+            exit_event = self._exits.get((name, 1))
+            if exit_event is None or exit_event.ended_by not in ("target", "harness"):
+                continue
+            how = ending_of(exit_event) if exit_event.ended_by == "target" else "it closed its stdout"
+            fault = rules.OUT_OF_MEMORY if exit_event.oom_killed else rules.CRASH if sure else rules.CRASH_ONCE
+            fact = f"{'oom' if exit_event.oom_killed else 'crash'}:{probe.family}:{'twice' if sure else 'once'}"
+            self._note(fault, fact, probe, exit_event, f"{probe.id}, {probe.title}: {how}")
+
+    def _standstill(self, probe: Probe, event: EventBase, *, sure: bool) -> None:
+        fault = rules.HANG if sure else rules.HANG_ONCE
+        if sure and probe.family is Family.FRAMING:
+            fault = rules.DESYNC
+        fact = f"{fault.rule}:{probe.family}:{'twice' if sure else 'once'}"
+        self._note(fault, fact, probe, event, f"{probe.id}, {probe.title}")
+
+    # Books
+
+    def _note(self, fault: Fault, fact: str, probe: Probe, event: EventBase, text: str) -> None:
+        entry = self._entries.setdefault((fault.rule, fact), _Entry(fault))
+        if fault.severity.rank > entry.fault.severity.rank:
+            entry.fault = fault
+        new = probe.id not in entry.probes
+        entry.probes[probe.id] = None
+        if new and len(entry.examples) < EXAMPLES:
+            entry.examples.append(
+                Evidence(
+                    kind=str(getattr(event, "kind", "probe")),
+                    phase=render_safe(event.phase),
+                    seq=event.seq or None,
+                    text=render_safe(text),
+                )
+            )
+
+    def _findings(self) -> tuple[Finding, ...]:
+        return tuple(self._finding(fact, self._entries[rule, fact]) for rule, fact in sorted(self._entries))
+
+    def _finding(self, fact: str, entry: _Entry) -> Finding:
+        fault = entry.fault
+        names = list(entry.probes)
+        which = render_safe(", ".join(names[:12]), 300) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+        hard = fault.severity.rank >= Severity.HIGH.rank
+        level = ThreatLevel.DANGEROUS if hard else ThreatLevel.WARNING
+        return Finding.make(
+            rule_id=fault.rule,
+            title=TITLES[fault.rule],
+            severity=fault.severity,
+            evidence_level=fault.level,
+            threat=fault.threat,
+            threat_level=ThreatLevel.INFO if fault.severity is Severity.INFO else level,
+            cwe=fault.cwe,
+            location=Location(phase="probe"),
+            fact=render_safe(fact),
+            analyzer=ProbesAnalyzer.name,
+            description=f"{fault.description} Messages: {which}.",
+            remediation=fault.remediation,
+            evidence=tuple(entry.examples),
+        )
+
+    def _coverage(self) -> Coverage:
+        sent = {name for name, attempt in self._done if self._probes[name].family is not Family.ALIVE}
+        unsent = [u for u in (self._books.unsent if self._books is not None else ()) if u.probe not in sent]
+        skips = tuple(
+            Skip(item=render_safe(u.probe, 40), reason=SkipReason(u.reason), detail=render_safe(u.detail, 80))
+            for u in unsent
+        )
+        subjects = {"probes": Tally(discovered=len(sent) + len(skips), analyzed=len(sent), skipped=skips)}
+        manifest = self._facts.manifest
+        if sent and not self._recorded and manifest is not None and manifest.recorder == "none":
+            why = "no recorder was chosen"
+            skip = Skip(item="effects of probes", reason=SkipReason.OPERATOR, detail=why, count=len(sent))
+            subjects["effects"] = Tally(discovered=len(sent), analyzed=0, skipped=(skip,))
+        return Coverage(subjects=subjects)
+
+    def _reason(self, coverage: Coverage) -> str:
+        manifest = self._facts.manifest
+        if manifest is not None and manifest.problems:
+            return render_safe(manifest.problems[0])
+        if not self._facts.complete:
+            return "the recording is incomplete"
+        if self._books is None:
+            return "no malformed message was sent: there was no session that was answered"
+        gaps = coverage.gaps()
+        return render_safe(gaps[0]) if gaps else ""
+
+
+def _probe_of(session: _Session) -> Probe:
+    case = session.current or session.last
+    assert case is not None  # a session has probes, or nothing of it is judged
+    return case.probe
+
+
+def _normal(text: str) -> str:
+    """The JSON text of an id in the form that ids are compared in."""
+    return canonical_json(json.loads(text))
+
+
+def _excerpt(event: FrameEvent) -> str:
+    return event.raw[:400].decode("utf-8", "replace")
