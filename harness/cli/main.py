@@ -24,6 +24,7 @@ COMMANDS = {
     "scan": "scan",
     "replay": "replay",
     "report": "report",
+    "diff": "diff",
     "analyzers": "analyzers",
     "doctor": "doctor",
     "images": "images",
