@@ -6,6 +6,8 @@
 #   make gate     how well the checks of definitions do on labelled entries, by class
 #   make bench    timings, as ratios within one run
 #   make survey   start the corpus of real servers, and write docs/survey.md (resumable; JOBS=1..4)
+#   make score    known faults and benign servers, and write docs/score.md (resumable; JOBS=1..4)
+#   make samples  the faulty sample servers and their twins, and write docs/samples.md
 #   make clean    remove what dead runs left on the engine
 #
 # ENGINE=no refuses the installation of a Docker engine. TARGET=… chooses what `make run` vets.
@@ -18,7 +20,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup venv engine images run test check lint unit gate bench survey clean
+.PHONY: setup venv engine images run test check lint unit gate bench survey score samples clean
 
 setup: venv engine images
 
@@ -62,6 +64,12 @@ bench: setup
 
 survey: setup
 	$(BIN)/python -m tests.survey --jobs $(JOBS)
+
+score: setup
+	$(BIN)/python -m tests.score --jobs $(JOBS)
+
+samples: setup
+	$(BIN)/python -m tests.score.samples --jobs $(JOBS)
 
 clean: venv
 	$(BIN)/harness clean

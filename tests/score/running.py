@@ -1,0 +1,86 @@
+"""One trial: the installed command, and the few facts of its result that are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.score.trials import Trial
+from tests.survey import fixtures
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+#: A run ends by itself long before; this is for one that does not.
+TIMEOUT_SECONDS = 900
+RUN_SECONDS = 300
+
+
+def product_digest() -> str:
+    """A digest (12 hex digits) of everything that a result depends on: program, payloads, images."""
+    digest = hashlib.sha256()
+    for folder in ("harness", "payloads", "sandboxes"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """Run it and return what is kept; one that failed says why under `reason`."""
+    with tempfile.TemporaryDirectory(prefix="score-") as folder:
+        planted = Path(folder) / "planted"
+        planted.mkdir()
+        words = trial.start.options(fixtures.make(trial.start.plant, planted))
+        fixed = ["--format", "json", "--no-progress", "--no-stock-client", "--timeout", str(RUN_SECONDS)]
+        command = [str(Path(sys.executable).with_name("harness")), "run", *words, *trial.options, *fixed]
+        began = time.monotonic()
+        try:
+            done = subprocess.run(
+                [*command, "--bundle", str(Path(folder) / "bundle")],
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return {**_head(trial), "reason": f"no end within {TIMEOUT_SECONDS} s"}
+    return kept(trial, done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+
+
+def _head(trial: Trial) -> dict[str, Any]:
+    return {"target": trial.start.target, "kind": trial.kind, "fields": trial.digest}
+
+
+def kept(trial: Trial, code: int, output: str, errors: str, seconds: float) -> dict[str, Any]:
+    """The facts of a trial: verdict, findings above INFO, what was called, how long it took."""
+    facts = {**_head(trial), "exit": code, "seconds": round(seconds, 1)}
+    if code not in (0, 1, 3):
+        return {**facts, "reason": (errors.strip().splitlines() or ["it said nothing"])[-1][:300]}
+    result = json.loads(output)
+    coverage = result["coverage"]
+    return facts | {
+        "status": result["status"],
+        "verdict": result["verdict"],
+        "headline": result["headline"][:300],
+        "reasons": [reason[:300] for reason in result["reasons"][:5]],
+        "called": {k: v for k, v in coverage.items() if k.startswith(("tools", "calls"))},
+        "recorder": result["recording"]["recorder"],
+        "findings": [
+            {
+                "rule": finding["rule_id"],
+                "severity": finding["severity"],
+                "level": finding["evidence_level"],
+                "tool": finding["location"].get("tool"),
+                "field": finding["location"].get("field"),
+                "title": finding["title"][:160],
+                "payload": (finding.get("confirmation") or {}).get("payload"),
+            }
+            for finding in result["findings"]
+            if finding["severity"] != "INFO"
+        ],
+    }

@@ -1,0 +1,134 @@
+"""The page docs/score.md: recall by class, false alarms, wall times, and every trial with what was found."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from tests.score.classes import classes_of
+from tests.score.trials import Trial
+
+Facts: TypeAlias = dict[str, Any]
+Row: TypeAlias = tuple[Trial, Facts | None]
+
+SHOWN = ("DYNAMIC", "PROTOCOL", "CONFIRMED")
+
+
+def page(rows: Sequence[Row], product: str) -> str:
+    """The whole page, the summary first."""
+    return "\n".join([*_head(rows, product), *_faults(rows), *_benign(rows), *_every(rows)]) + "\n"
+
+
+def right(trial: Trial, facts: Facts | None, levels: Iterable[str]) -> list[Facts]:
+    """The findings of the fault's class at one of these levels."""
+    found = [] if facts is None else facts.get("findings", [])
+    return [f for f in found if f["level"] in levels and classes_of(f["rule"]) & set(trial.classes)]
+
+
+def usable(facts: Facts | None) -> bool:
+    """Did a tool of a fixed version work at all? Else its silence says nothing."""
+    if facts is None or "called" not in facts:
+        return False
+    return any(row.get("analyzed", 0) > 0 for row in facts["called"].values())
+
+
+def _head(rows: Sequence[Row], product: str) -> list[str]:
+    stale = sum(facts is not None and facts["product"] != product for _, facts in rows)
+    missing = sum(facts is None for _, facts in rows)
+    return [
+        "# Score",
+        "",
+        "Made by `make score`: real servers with known faults in both versions, some that were never fixed, and benign",
+        "ones (`tests/data/corpus.toml`). Which arguments prove a fault by hand is not known to the product; the tools",
+        "allowed for a faulty server are those that have the fault, unless `--all-tools` is given.",
+        "",
+        f"Product {product}; {stale} of {len(rows)} results are of an older product, {missing} are missing.",
+        "",
+    ]
+
+
+def _faults(rows: Sequence[Row]) -> list[str]:
+    lines = [
+        "## Known faults",
+        "",
+        "| class | faults | shown | confirmed | fixed and silent | fixed, nothing worked | seconds, median |",
+    ]
+    lines.append("|---|---|---|---|---|---|---|")
+    classes = sorted({trial.classes[0] for trial, _ in rows if trial.classes})
+    totals = [0] * 5
+    for name in classes:
+        mine = [row for row in rows if row[0].classes[:1] == (name,)]
+        faulty = [row for row in mine if row[0].kind in ("vulnerable", "unfixed")]
+        fixed = [row for row in mine if row[0].kind == "fixed"]
+        counts = [
+            len(faulty),
+            sum(bool(right(*row, SHOWN)) for row in faulty),
+            sum(bool(right(*row, ("CONFIRMED",))) for row in faulty),
+            sum(not right(*row, SHOWN) and usable(row[1]) for row in fixed),
+            sum(not usable(row[1]) for row in fixed),
+        ]
+        totals = [a + b for a, b in zip(totals, counts, strict=True)]
+        lines.append(f"| {name} | " + " | ".join(map(str, counts)) + f" | {_median(mine)} |")
+    lines += ["| **all** | " + " | ".join(map(str, totals)) + f" | {_median([r for r in rows if r[0].classes])} |", ""]
+    return lines
+
+
+def _benign(rows: Sequence[Row]) -> list[str]:
+    lines = [
+        "## Benign servers",
+        "",
+        "| trial | servers | COMPLETED and SAFE | CONFIRMED | HIGH or above | seconds, median |",
+    ]
+    lines.append("|---|---|---|---|---|---|")
+    names = {"safe": "level safe", "useful": "useful tool called", "all": "all tools called"}
+    serious: list[str] = []
+    for kind, name in names.items():
+        mine = [row for row in rows if row[0].kind == kind]
+        safe = sum(f is not None and (f.get("status"), f.get("verdict")) == ("COMPLETED", "SAFE") for _, f in mine)
+        found = [(t, x) for t, f in mine if f is not None for x in f.get("findings", [])]
+        confirmed = [x for _, x in found if x["level"] == "CONFIRMED"]
+        high = [(t, x) for t, x in found if x["severity"] in ("HIGH", "CRITICAL")]
+        lines.append(f"| {name} | {len(mine)} | {safe} | {len(confirmed)} | {len(high)} | {_median(mine)} |")
+        serious += [f"* {t.start.target}, {name}: {x['level']} {x['rule']}: {cell(x['title'])}" for t, x in high]
+    return [
+        *lines,
+        "",
+        "Every HIGH or CRITICAL finding on a benign server, to be signed by a reader:",
+        "",
+        *(serious or ["none"]),
+        "",
+    ]
+
+
+def _every(rows: Sequence[Row]) -> list[str]:
+    lines = [
+        "## Every trial",
+        "",
+        "| target | trial | verdict | found at MEDIUM or above | seconds |",
+        "|---|---|---|---|---|",
+    ]
+    for trial, facts in rows:
+        if facts is None:
+            lines.append(f"| {cell(trial.start.target)} | {trial.kind} | not run yet | | |")
+            continue
+        found = [f for f in facts.get("findings", []) if f["severity"] != "LOW"]
+        told = sorted({f"{f['level']} {f['rule']}" for f in found})
+        verdict = facts.get("verdict") or facts.get("reason", "")
+        if facts.get("status") == "PARTIAL" and facts.get("reasons"):
+            verdict = f"{verdict} ({facts['reasons'][0][:120]})"
+        seconds = facts.get("seconds", "")
+        lines.append(
+            f"| {cell(trial.start.target)} | {trial.kind} | {cell(verdict)} | {cell(', '.join(told))} | {seconds} |"
+        )
+    return lines
+
+
+def _median(rows: Sequence[Row]) -> str:
+    times = [facts["seconds"] for _, facts in rows if facts is not None and "seconds" in facts]
+    return f"{statistics.median(times):.0f}" if times else ""
+
+
+def cell(text: str) -> str:
+    """Texts of servers, harmless in a table."""
+    return "".join(f"&#{ord(c)};" if c in "|<>[]`*_\\&" else c for c in " ".join(text.split()))
