@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from harness.analyzers.base import Analyzer, Rule, UnavailableAnalyzer
 from harness.analyzers.behavior.annotations import AnnotationsAnalyzer
+from harness.analyzers.behavior.canaries import CanariesAnalyzer
 from harness.analyzers.behavior.drift import DriftAnalyzer
+from harness.analyzers.behavior.egress import EgressAnalyzer
 from harness.analyzers.behavior.evasion import EvasionAnalyzer
 from harness.analyzers.behavior.execution import ExecAnalyzer
 from harness.analyzers.behavior.files import FilesAnalyzer
@@ -28,6 +30,8 @@ ANALYZERS: tuple[Analyzer, ...] = (
     EvasionAnalyzer(),
     FloodAnalyzer(),
     NetworkAnalyzer(),
+    EgressAnalyzer(),
+    CanariesAnalyzer(),
     AnnotationsAnalyzer(),
     UnavailableAnalyzer("yara", "YARA rules over declarations and files", "the YARA library is not installed"),
     UnavailableAnalyzer("model", "declarations judged by a language model", "no model is configured"),

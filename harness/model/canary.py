@@ -6,8 +6,10 @@ No canary has a prefix of ours: it follows the shape that belongs to its place, 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from harness.model.base import Record
+from harness.model.event import EventBase
 
 
 class CanaryPlace(StrEnum):
@@ -39,3 +41,10 @@ class Canary(Record):
     asked: bool = False
     call: str | None = None
     session: str = "main"
+
+
+class PredictionEvent(EventBase):
+    """Written before a life with canaries of its own: the findings (by id, which holds no value) to be seen in it."""
+
+    kind: Literal["prediction"] = "prediction"
+    findings: tuple[str, ...]

@@ -20,6 +20,7 @@ from harness.model.call import CallEndEvent as CallEndEvent
 from harness.model.call import CallEvent as CallEvent
 from harness.model.call import WorldEvent as WorldEvent
 from harness.model.canary import Canary
+from harness.model.canary import PredictionEvent as PredictionEvent
 from harness.model.event import EventBase as EventBase
 from harness.model.event import Phase as Phase
 from harness.model.flow import FlowEvent as FlowEvent
@@ -226,6 +227,7 @@ Event: TypeAlias = Annotated[
     | RecorderEndEvent
     | FlowEvent
     | GatewayEndEvent
+    | PredictionEvent
     | WorldEvent
     | BoundariesEvent
     | CallEvent

@@ -7,6 +7,7 @@ setting; installation, and each tool's calls, are others. The phase of every exa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from harness.analyzers.behavior.attribution import Where
 from harness.analyzers.evidence import render_safe
@@ -16,6 +17,10 @@ from harness.model.recording import EventBase, Phase
 EXAMPLES = 3
 #: Facts can hold names that a target chose. More of them than this are counted and no longer told apart.
 MAX_ENTRIES = 256
+
+
+#: What tells entries apart: rule, fact, setting, place.
+Key: TypeAlias = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -48,28 +53,47 @@ class Ledger:
 
     def __init__(self, analyzer: str) -> None:
         self._analyzer = analyzer
-        self._entries: dict[tuple[str, str, str], Entry] = {}
+        self._entries: dict[Key, Entry] = {}
         self.overflow = 0
 
-    def note(self, kind: Kind, fact: str, event: EventBase, where: Where, text: str, *, extra: str = "") -> None:
-        """One more of its kind. `fact` is part of the identity; `text` and `extra` are shown, and may be hostile."""
+    def note(
+        self,
+        kind: Kind,
+        fact: str,
+        event: EventBase,
+        where: Where,
+        text: str,
+        *,
+        extra: str = "",
+        location: Location | None = None,
+    ) -> Key | None:
+        """One more of its kind. `fact` is part of the identity; `text` and `extra` are shown, and may be hostile.
+
+        `location`: instead of what `where` gives. Returns the entry's key, None when it is not kept.
+        """
         fact = render_safe(fact)
-        key = (kind.rule, fact, setting(where))
+        place = location if location is not None else location_of(where)
+        key = (kind.rule, fact, setting(where), place.model_dump_json(exclude_none=True))
         entry = self._entries.get(key)
         if entry is None:
             if len(self._entries) >= MAX_ENTRIES:
                 self.overflow += 1
-                return
-            entry = self._entries[key] = Entry(kind, location_of(where), render_safe(extra) if extra else "")
+                return None
+            entry = self._entries[key] = Entry(kind, place, render_safe(extra) if extra else "")
         elif kind.severity.rank > entry.kind.severity.rank:
             entry.kind = kind
         entry.count += 1
         if len(entry.examples) < EXAMPLES:
             entry.examples.append(evidence_of(event, where, text))
+        return key
 
     def findings(self) -> tuple[Finding, ...]:
         """One finding for each entry, in a fixed order."""
-        return tuple(self._finding(fact, self._entries[rule, fact, at]) for rule, fact, at in sorted(self._entries))
+        return tuple(finding for _, finding in self.by_key())
+
+    def by_key(self) -> tuple[tuple[Key, Finding], ...]:
+        """The same with the keys that `note` returned."""
+        return tuple((key, self._finding(key[1], self._entries[key])) for key in sorted(self._entries))
 
     def _finding(self, fact: str, entry: Entry) -> Finding:
         kind = entry.kind

@@ -1,6 +1,7 @@
 """`behavior.network`: where a server connects to, what it listens on, as far as attempts are recorded.
 
-Without a network an attempt still names its destination. UDP `connect` to a resolved name sends nothing: C libraries
+Without a network an attempt still names its destination; where a gateway answered, `behavior.egress` knows more of
+it, and only sockets of the machine itself are judged here. UDP `connect` to a resolved name sends nothing: C libraries
 sort addresses with it; it is not counted.
 """
 
@@ -89,6 +90,8 @@ class NetworkFold(BehaviorFold):
 
     def __init__(self, analyzer: BehaviorAnalyzer, facts: Any) -> None:
         super().__init__(analyzer, facts)
+        manifest = self.facts.manifest
+        self._gateway = manifest is not None and manifest.network != "none"
         self._datagram: dict[tuple[str, int, int], bool] = {}
         self._bound: dict[tuple[str, int, int], str] = {}
 
@@ -127,6 +130,8 @@ class NetworkFold(BehaviorFold):
         if to.reach is Reach.SOCKET_FILE:
             if _CONTROL.fullmatch(to.host):
                 self.ledger.note(CONTROL, f"socket:{to.host.rpartition('/')[2]}", event, where, text)
+        elif self._gateway:
+            return
         elif to.reach is Reach.METADATA:
             self.ledger.note(METADATA, "metadata", event, where, text)
         elif to.reach is Reach.RESOLVER:

@@ -29,7 +29,9 @@ _REQUEST = re.compile(rb"^[A-Z]{1,20} (\S+)")
 
 
 class Whole(NamedTuple):
-    """Pieces put together. `key` is what the pieces were collected under, `seq` the event of the last of them."""
+    """Pieces put together. `seq` is the event of the last of them, `key` what they were collected under: the owner and
+    the parent domain for names, the owner alone for messages.
+    """
 
     key: Any
     seq: int

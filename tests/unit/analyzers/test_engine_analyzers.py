@@ -27,8 +27,10 @@ pytestmark = pytest.mark.anyio
 
 def test_the_list_shows_every_analyzer_once_with_its_gaps() -> None:
     infos = {info.name: info for info in engine.list_analyzers()}
-    behaviors = ["exec", "files", "install", "privilege", "evasion", "flood", "network", "annotations"]
-    assert list(infos) == ["protocol", "definitions", *(f"behavior.{name}" for name in behaviors), "yara", "model"]
+    behaviors = ["exec", "files", "install", "privilege", "evasion", "flood", "network", "egress", "canaries"]
+    others = ["protocol", "probes", "behavior.drift", "definitions"]
+    last = ["behavior.annotations", "yara", "model"]
+    assert list(infos) == [*others, *(f"behavior.{name}" for name in behaviors), *last]
     assert infos["protocol"].unavailable is None
     assert infos["yara"].unavailable and infos["model"].unavailable
     rules = [rule.id for rule in registry.rules()]
@@ -115,9 +117,9 @@ def test_selection_keeps_the_operators_order_and_marks_best_effort() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("protocl", "did you mean protocol?"),
+        ("protocl", "did you mean protocol"),
         ("definition?", "did you mean definitions"),
-        ("zzz", "there are: protocol, definitions"),
+        ("zzz", "there are: protocol, probes"),
         ("protocol,protocol?", "named twice"),
         ("protocol,,definitions", "empty name"),
         ("?", "empty name"),
