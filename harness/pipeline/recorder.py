@@ -10,13 +10,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 
 import anyio
+import anyio.to_thread
 
 import harness
 from harness.acquisition import acquire
 from harness.model.canary import Canary
 from harness.model.errors import HarnessError, TargetError
 from harness.model.grade import weaker
-from harness.model.options import NetworkChoice, RecorderChoice, RunOptions
+from harness.model.options import ActiveLevel, NetworkChoice, RecorderChoice, RunOptions
+from harness.model.payload import Payload
 from harness.model.recording import Manifest, Phase
 from harness.model.target import Acquired, TargetRef
 from harness.pipeline.bundle import BundleWriter
@@ -24,6 +26,7 @@ from harness.pipeline.driver import Driver
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.fallback import choose_recorder
 from harness.pipeline.launching import target_errors
+from harness.pipeline.payloads import read_payloads
 from harness.pipeline.places import packages_dir
 from harness.pipeline.preparation import check_texts, choose_entry, install
 from harness.pipeline.probes import catalog
@@ -144,7 +147,11 @@ class Recorder:
                 if self._options.stock_client:
                     client = await stack.enter_async_context(prestart(self._options.limits))
                 driver = Driver(sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client)
-                await driver.run(plan_of_run(self._options, supply.facts(), catalog()), self._options.timeout)
+                payloads: tuple[Payload, ...] = ()
+                if self._options.active is ActiveLevel.TOOL_CALLS:
+                    payloads = await anyio.to_thread.run_sync(read_payloads)
+                plan = plan_of_run(self._options, supply.facts(), catalog(), payloads)
+                await driver.run(plan, self._options.timeout)
 
     async def _can_record(self, sandbox: Sandbox) -> bool:
         """Find what records system calls, and say once what takes the place of something better.

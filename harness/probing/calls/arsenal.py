@@ -9,6 +9,7 @@ from harness.model.payload import Boundary, Payload
 from harness.model.world import World
 from harness.probing.boundaries import boundary_for
 from harness.probing.calls.kit import Attack, Filled, Known, Rank, Tried, Usage
+from harness.probing.calls.learned import learn
 from harness.probing.calls.subjects import Subject
 from harness.probing.payloads.expansion import Expansion, expand
 from harness.probing.payloads.matching import SUGGESTS, choose
@@ -39,11 +40,17 @@ class Arsenal:
         self._payloads = tuple(p for p in payloads if p.network in ("", network))
         self._seed = seed
         self._regexes = regexes
-        self._drafts: dict[tuple[Subject, str, str], Draft] = {}
+        self._drafts: dict[str, Draft] = {}
+        self._learned: dict[Subject, JsonObject] = {}
         self._commands = commands
 
     def baseline(self, subject: Subject, world: World, known: Known, tried: Tried) -> JsonObject | None:
-        """The draft's first candidate, then what the refusals suggest."""
+        """The draft's first candidate, then what the refusals suggest; they may tell of more than was declared."""
+        if tried and (schema := learn(self._schema(subject), tried[-1][1])) is not None:
+            self._learned[subject] = schema
+            made = self._draft(subject, world, known)
+            before = [arguments for arguments, _ in tried]
+            return next((candidate for candidate in made.candidates if candidate not in before), None)
         made = self._draft(subject, world, known)
         return retry(made, [Attempt(arguments=arguments, text=text) for arguments, text in tried])
 
@@ -93,17 +100,21 @@ class Arsenal:
         """The benign arguments themselves: they are documented use."""
         return arguments or None
 
+    def _schema(self, subject: Subject) -> JsonValue:
+        return self._learned.get(subject, subject.schema)
+
     def _draft(self, subject: Subject, world: World, known: Known) -> Draft:
-        found: dict[str, tuple[JsonValue, ...]] = {name: tuple(values) for name, values in sorted(known.items())}
-        key = subject, world.nonce, sha256_hex(canonical_json({name: list(values) for name, values in found.items()}))
+        schema = self._schema(subject)
+        given: JsonObject = {name: list(values) for name, values in sorted(known.items())}
+        key = sha256_hex(canonical_json([subject.kind, subject.name, world.nonce, given, schema]))
         made = self._drafts.get(key)
         if made is None:
             while len(self._drafts) >= MOST_DRAFTS:
                 del self._drafts[next(iter(self._drafts))]
-            context = Context(world=world, seed=self._seed, commands=self._commands, found=found)
+            context = Context(world=world, seed=self._seed, commands=self._commands, found=dict(known))
             made = self._drafts[key] = draft(
                 subject.name,
-                subject.schema,
+                schema,
                 context,
                 description=subject.description,
                 place=subject.place,
