@@ -14,7 +14,7 @@ from harness.model.call import Call, Connection, OpenedFile, Outcome
 from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind
 from harness.model.world import World
 from harness.probing.oracle.crossing import allowed, host_of, host_with, internal, item_with, split, within
-from harness.probing.oracle.sent import disguised, echoes, holds, leaves, sent_texts
+from harness.probing.oracle.sent import disguised, echoes, holds, joins, leaves, sent_texts
 
 #: A shorter marker turns up by chance.
 SHORTEST = 6
@@ -28,7 +28,8 @@ OUTPUT_BYTES = 16 << 20
 class Sighting(Record):
     """One effect that was seen. `channel`: kernel, egress, result or protocol; `seqs`: the events that show it.
 
-    `proof`: nothing that was sent, and nothing that the target could merely say, looks like this. `doubt`: why not.
+    `doubt`: why it proves nothing. `joined`: the value could come of what was sent by leaving out punctuation, which is
+    a proof only beside a control that would show the same.
     """
 
     effect: Effect
@@ -36,6 +37,7 @@ class Sighting(Record):
     seqs: tuple[int, ...] = ()
     text: str = ""
     doubt: str = ""
+    joined: bool = False
 
     @property
     def proof(self) -> bool:
@@ -170,7 +172,7 @@ def _stub(effect: Effect, call: Call, outcome: Outcome, world: World, sent: tupl
         if not any(effect.text in word for word in run.argv[1:]):
             continue
         doubt = ""
-        if echoes(effect.text, sent) and not _forbidden(run.path, call.boundary):
+        if joins(effect.text, sent) and not _forbidden(run.path, call.boundary):
             doubt = "its argument is an echo of what was sent"
         return Sighting(effect=effect, channel="kernel", seqs=(run.seq,), text=" ".join(run.argv), doubt=doubt)
     return None
@@ -212,7 +214,7 @@ def _meets(address: str, connection: Connection) -> bool:
 
 def _disclosed(effect: Effect, outcome: Outcome, world: World, sent: tuple[str, ...]) -> Sighting | None:
     text = effect.text
-    if len(text) < SHORTEST or echoes(text, sent) or not disguised(outcome.text, text):
+    if len(text) < SHORTEST or joins(text, sent) or not disguised(outcome.text, text):
         return None
     planted = item_with(world, text) is not None or host_with(world, text) is not None
     doubt = "" if planted else "this was not planted in this world"
@@ -223,7 +225,7 @@ def _computed(effect: Effect, outcome: Outcome, sent: tuple[str, ...]) -> Sighti
     text = effect.text
     if len(text) < SHORTEST or echoes(text, sent) or not holds(outcome.text, text):
         return None
-    return Sighting(effect=effect, channel="result", text=text)
+    return Sighting(effect=effect, channel="result", text=text, joined=joins(text, sent))
 
 
 def _exhausted(effect: Effect, outcome: Outcome) -> Sighting | None:

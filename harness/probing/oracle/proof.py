@@ -11,6 +11,7 @@ from harness.model.payload import BoundaryKind, EffectKind
 from harness.probing.oracle.case import CONFIRMATIONS
 from harness.probing.oracle.crossing import admissible
 from harness.probing.oracle.effects import PROVING, Sighting
+from harness.probing.oracle.sent import joins, sent_texts
 from harness.probing.oracle.traces import Facts, Group, Trace
 
 
@@ -183,8 +184,20 @@ def _controlled(
         predicted = {effect.kind for trace in group.steps for effect in trace.call.effects}
         if not provable & predicted:
             yield f"the {what} says nothing about this effect"
+        if _only_joined(payload) and not any(_could_join(trace) for trace in group.steps):
+            yield f"the {what} could not have shown a value that was only put together"
         if programs and any(_names(trace.programs) & _names(programs) for trace in group.steps):
             yield f"the {what} starts the same program"
+
+
+def _only_joined(payload: Group) -> bool:
+    return bool(payload.proofs) and all(sighting.joined for sighting in payload.proofs)
+
+
+def _could_join(trace: Trace) -> bool:
+    """Whether a target that only puts together what it was sent would show this call's value."""
+    texts = [effect.text for effect in trace.call.effects if effect.kind is EffectKind.COMPUTED]
+    return any(text and joins(text, sent_texts(trace.call)) for text in texts)
 
 
 def _names(paths: set[str] | frozenset[str]) -> set[str]:

@@ -36,23 +36,26 @@ def leaves(value: JsonValue, *, keys: bool = True) -> Iterator[str]:
 
 
 def sent_texts(call: Call) -> tuple[str, ...]:
-    """Every text of a call: its parameters and its headers, and all values put together."""
-    values = "".join(leaves(call.params, keys=False))
-    return (*leaves(call.params), *leaves(dict(call.headers)), values)
+    """Every text of a call: the values of its parameters in order, then keys and values, then its headers."""
+    return (*leaves(call.params, keys=False), *leaves(call.params), *leaves(dict(call.headers)))
 
 
 def echoes(text: str, sent: Iterable[str]) -> bool:
-    """Whether `text` could be an echo of what was sent: as it is, decoded, joined, or with its punctuation gone.
+    """Whether `text` was sent, as it is or decoded: then whoever gives it back has evaluated nothing.
 
-    Case does not count. An empty text always could.
+    Case does not count. An empty text always could be an echo.
     """
-    wanted, bare = text.casefold(), _bare(text)
-    parts = list(sent)
-    for part in (*parts, "".join(parts)):
-        for form in _forms(part):
-            if wanted in form.casefold() or (bare and bare in _bare(form)):
-                return True
-    return not wanted
+    wanted = text.casefold()
+    return not wanted or any(wanted in form.casefold() for part in sent for form in _forms(part))
+
+
+def joins(text: str, sent: Iterable[str]) -> bool:
+    """Whether `text` comes of what was sent by leaving out punctuation and spaces, or by putting parts together."""
+    parts, wanted, bare = list(sent), text.casefold(), _bare(text)
+    joined = (*parts, "".join(parts))
+    return any(
+        wanted in form.casefold() or (bool(bare) and bare in _bare(form)) for part in joined for form in _forms(part)
+    )
 
 
 def _bare(text: str) -> str:

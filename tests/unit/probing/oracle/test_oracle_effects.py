@@ -10,7 +10,7 @@ from harness.model.call import Call, Connection, Execution, OpenedFile, Outcome,
 from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind, PayloadClass
 from harness.probing.oracle import hits, late, sightings
 from harness.probing.oracle.crossing import internal, within
-from harness.probing.oracle.sent import echoes
+from harness.probing.oracle.sent import echoes, joins
 from tests.unit.probing.oracle.tape import (
     DATA,
     INNER,
@@ -167,7 +167,6 @@ def test_a_path_that_only_the_target_tells_is_no_proof() -> None:
         SECRET.replace("s", "%2573"),
         SECRET.replace("s", "\\u0073"),
         SECRET.replace("s", "\\x73"),
-        "-".join(SECRET),
     ],
 )
 def test_what_was_sent_in_whatever_form_is_not_disclosed_or_computed(sent: str) -> None:
@@ -175,11 +174,16 @@ def test_what_was_sent_in_whatever_form_is_not_disclosed_or_computed(sent: str) 
     assert hits(injected(computed(SECRET), value=sent), came(f"you said {SECRET}"), HERE) == ()
 
 
-def test_pieces_that_a_target_only_joins_are_not_computed() -> None:
+def test_pieces_that_a_target_only_joins_are_marked() -> None:
+    """They count beside a control with pieces of its own (see the proofs); what is disclosed never comes in pieces."""
     joined = computed("alphabravo99")
     call = a_call("c1", Purpose.PAYLOAD, {"name": "alpha", "more": ["bravo", 99]}, joined, nonce=NONCE, here=HERE)
-    assert hits(call, came("alphabravo99"), HERE) == ()
-    assert hits(injected(joined, value="{{'alpha'~'bravo'~99}}"), came("alphabravo99"), HERE) == ()
+    for one in (call, injected(joined, value="{{'alpha'~'bravo'~99}}")):
+        (sighting,) = sightings(one, came("alphabravo99"), HERE)
+        assert sighting.joined
+    (sighting,) = sightings(injected(computed("7006652"), value="{{1234*5678}}"), came("7006652"), HERE)
+    assert not sighting.joined
+    assert hits(injected(disclosed(SECRET), value="-".join(SECRET)), came(SECRET), HERE) == ()
 
 
 def test_what_was_sent_in_a_key_or_a_header_counts_as_sent() -> None:
@@ -341,3 +345,4 @@ def test_small_parts() -> None:
     assert internal("10.0.0.1:80") and internal("[::1]:1") and internal("0.0.0.0:8")
     assert not internal("93.184.216.34:80") and not internal("name.example:80")
     assert echoes("", ()) and not echoes("abc", ("xyz",)) and DATA.source
+    assert joins("abc", ("a-b", "c")) and not echoes("abc", ("a-b", "c"))
