@@ -119,10 +119,10 @@ class Looker:
             if part.what == "dns-question":
                 name = (part.text.split() or [""])[0]
                 data, domain = name.encode("utf-8", "surrogatepass"), site(name)
-                self._collect(self._names.add(event.session, name, event.seq), found)
+                self._collect(self._names.add(event.session, name, event.seq, event.began), found)
             elif part.what in _SERIES:
                 owner = (event.session, event.host)
-                self._collect(self._messages.add(owner, part.what, data, event.seq), found)
+                self._collect(self._messages.add(owner, part.what, data, event.seq, event.began), found)
             hits, unsearched = self._search(data)
             problem = problem or why or unsearched
             for hit in sorted(hits):

@@ -1,6 +1,7 @@
 """What comes in pieces: a value spread over the labels of several DNS questions, or over several messages.
 
-Pieces are put together in the order in which they came, and, where they are numbered, in the order of their numbers.
+Pieces are put together in the order in which they began (they are told when they ended), and, where they are numbered,
+in the order of their numbers.
 All memory is bounded: past a bound the pieces so far are handed out to be searched, and the newest are kept.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -17,6 +19,7 @@ MOST_SERIES = 256
 #: Questions kept of one parent domain, and bytes kept of one series of messages.
 MOST_NAMES = 256
 MOST_BYTES = 64 << 10
+MOST_PIECES = 4096
 KEPT_BYTES = 4096
 #: A body that is longer than this is a unit of its own and no piece.
 PIECE_BYTES = 16 << 10
@@ -42,10 +45,10 @@ class Names:
     """DNS questions by parent domain."""
 
     def __init__(self) -> None:
-        self._names: dict[Any, dict[tuple[str, ...], int]] = {}
+        self._names: dict[Any, dict[tuple[str, ...], tuple[int, int]]] = {}
 
-    def add(self, owner: Any, name: str, seq: int) -> Iterator[Whole]:
-        """One more question of `owner` (session, process …). Gives what has to be searched now, mostly nothing."""
+    def add(self, owner: Any, name: str, seq: int, began: int) -> Iterator[Whole]:
+        """One more question of `owner`, asked at `began`. Gives what has to be searched now, mostly nothing."""
         labels = name.rstrip(".").split(".")
         for depth in (2, 3):
             if len(labels) <= depth:
@@ -54,7 +57,7 @@ class Names:
             if key not in self._names and len(self._names) >= MOST_SERIES:
                 yield from self._flush(next(iter(self._names)))
             names = self._names.setdefault(key, {})
-            names.setdefault(tuple(labels[:-depth]), seq)  # a question is asked for several types, and again
+            names.setdefault(tuple(labels[:-depth]), (began, seq))  # a question is asked for several types, and again
             if len(names) >= MOST_NAMES:
                 yield from self._flush(key)
 
@@ -65,9 +68,9 @@ class Names:
 
     def _flush(self, key: Any) -> Iterator[Whole]:
         names = self._names.pop(key)
-        seq = max(names.values())
+        seq = max(seq for _, seq in names.values())
         seen: set[str] = set()
-        for text in _arrangements(list(names)):
+        for text in _arrangements(sorted(names, key=lambda row: names[row][0])):
             if text not in seen:
                 seen.add(text)
                 yield Whole(key, seq, text.encode())
@@ -94,31 +97,48 @@ class Messages:
     """Bodies, parts of paths, values of queries and of JSON objects, by destination and by what they are called."""
 
     def __init__(self) -> None:
-        self._series: dict[Any, tuple[int, bytearray, int]] = {}
+        self._series: dict[Any, _Series] = {}
 
-    def add(self, owner: Any, what: str, data: bytes, seq: int) -> Iterator[Whole]:
-        """One more message to `owner` (session, destination …)."""
+    def add(self, owner: Any, what: str, data: bytes, seq: int, began: int) -> Iterator[Whole]:
+        """One more message to `owner` (session, destination …), of a flow that began at `began`."""
         for name, piece in _pieces(what, data):
             key = (owner, what, name)
             if key not in self._series and len(self._series) >= MOST_SERIES:
-                yield from self._flush(next(iter(self._series)), keep=False)
-            _, series, count = self._series.get(key, (seq, bytearray(), 0))
-            series += piece
-            self._series[key] = seq, series, count + 1
-            if len(series) >= MOST_BYTES:
-                yield from self._flush(key, keep=True)
+                yield from self._flush(next(iter(self._series)))
+            series = self._series.setdefault(key, _Series())
+            series.seq = seq
+            series.pieces.append((began, piece))
+            series.size += len(piece)
+            if series.size >= MOST_BYTES or len(series.pieces) >= MOST_PIECES:
+                yield from self._flush(key)
+                self._series[key] = series.end()
 
     def rest(self) -> Iterator[Whole]:
         """What is left at the end."""
         for key in list(self._series):
-            yield from self._flush(key, keep=False)
+            yield from self._flush(key)
 
-    def _flush(self, key: Any, *, keep: bool) -> Iterator[Whole]:
-        seq, series, count = self._series.pop(key)
-        if count > 1:  # one alone was a unit already
-            yield Whole(key[0], seq, bytes(series))
-        if keep:
-            self._series[key] = seq, series[-KEPT_BYTES:], count
+    def _flush(self, key: Any) -> Iterator[Whole]:
+        series = self._series.pop(key)
+        if len(series.pieces) > 1:  # one alone was a unit already
+            yield Whole(key[0], series.seq, series.together())
+
+
+@dataclass
+class _Series:
+    """Pieces with the times at which they began."""
+
+    seq: int = 0
+    size: int = 0
+    pieces: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def together(self) -> bytes:
+        return b"".join(piece for _, piece in sorted(self.pieces, key=lambda piece: piece[0]))
+
+    def end(self) -> _Series:
+        """The newest pieces, for what reaches over a bound."""
+        tail = self.together()[-KEPT_BYTES:]
+        return _Series(self.seq, len(tail), [(0, tail)])
 
 
 def _pieces(what: str, data: bytes) -> Iterator[tuple[str, bytes]]:

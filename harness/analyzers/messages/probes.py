@@ -22,11 +22,12 @@ from harness.analyzers.messages.probes_answers import (
 )
 from harness.analyzers.messages.probes_effects import ProbeEffects
 from harness.analyzers.messages.probes_http import judge_reply
-from harness.analyzers.messages.probes_rules import RULES, TITLES, Fault
+from harness.analyzers.messages.probes_ledger import ProbeLedger
+from harness.analyzers.messages.probes_rules import RULES
 from harness.analyzers.messages.sessions import ending_of, read_messages
 from harness.model.base import JsonObject, canonical_json
 from harness.model.coverage import Coverage, Skip, SkipReason, Tally
-from harness.model.finding import Evidence, Finding, Location, Severity, ThreatLevel
+from harness.model.finding import Severity
 from harness.model.options import ActiveLevel
 from harness.model.probe import Family, Must, Probe, ProbeBooks, Probed
 from harness.model.recording import (
@@ -45,7 +46,6 @@ from harness.model.recording import (
 )
 from harness.model.result import AnalyzerResult, AnalyzerStatus
 
-EXAMPLES = 5
 #: Sessions with probes: one, one more for each death, and one before a handshake.
 MAX_SESSIONS = 128
 #: Memory may rise by so much, whatever was sent, and by so many times what was sent.
@@ -56,6 +56,8 @@ USUAL_ANSWER = 1 << 20
 ANSWER_FACTOR = 16
 
 PHASE = "probe:"
+#: Ids of probes are at least this; those of ordinary requests are counted from 1. (Odd ids count while one is sent.)
+FIRST_ID = 900_001
 
 
 @dataclass
@@ -79,13 +81,6 @@ class _Session:
     last: _Case | None = None
     own: int = 0
     asked: int = 0
-
-
-@dataclass
-class _Entry:
-    fault: Fault
-    probes: dict[str, None] = field(default_factory=dict)
-    examples: list[Evidence] = field(default_factory=list)
 
 
 class ProbesAnalyzer(AnalyzerBase):
@@ -115,7 +110,8 @@ class ProbesFold:
         self._secrets = tuple(canary.value for canary in manifest.canaries if canary.value) if manifest else ()
         self._sessions: dict[str, _Session] = {}
         self._effects = ProbeEffects()
-        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._ledger = ProbeLedger(ProbesAnalyzer.name)
+        self._note = self._ledger.note
         self._done: dict[tuple[str, int], Probed] = {}
         self._probes: dict[str, Probe] = {}
         self._exits: dict[tuple[str, int], ExitEvent] = {}
@@ -163,7 +159,7 @@ class ProbesFold:
             version=ProbesAnalyzer.version,
             status=AnalyzerStatus.PARTIAL if reason else AnalyzerStatus.COMPLETED,
             reason=reason,
-            findings=self._findings(),
+            findings=self._ledger.findings(),
             coverage=coverage,
         )
 
@@ -243,6 +239,8 @@ class ProbesFold:
     def _answer(self, event: FrameEvent, session: _Session, message: JsonObject) -> None:
         identifier = message.get("id")
         key = canonical_json(identifier)
+        if not event.phase.startswith(PHASE) and not _of_a_probe(key):
+            return
         if key in session.alive:
             session.alive[key] += 1
             if session.alive[key] == 2:
@@ -305,7 +303,8 @@ class ProbesFold:
 
     def _effect(self, event: Event, phase: str, fact: str, words: str) -> None:
         probe = self._probes.get(phase.removeprefix(PHASE))
-        if probe is not None:
+        starting = probe is not None and probe.family is Family.HANDSHAKE and probe.must is Must.LIVE
+        if probe is not None and not starting:  # before a handshake, the server is still starting
             self._note(rules.EFFECT, f"effect:{fact}", probe, event, f"{probe.id}, {probe.title}: {words}")
 
     def _deaths(self) -> None:
@@ -342,47 +341,6 @@ class ProbesFold:
 
     # Books
 
-    def _note(self, fault: Fault, fact: str, probe: Probe, event: EventBase, text: str) -> None:
-        entry = self._entries.setdefault((fault.rule, fact), _Entry(fault))
-        if fault.severity.rank > entry.fault.severity.rank:
-            entry.fault = fault
-        new = probe.id not in entry.probes
-        entry.probes[probe.id] = None
-        if new and len(entry.examples) < EXAMPLES:
-            entry.examples.append(
-                Evidence(
-                    kind=str(getattr(event, "kind", "probe")),
-                    phase=render_safe(event.phase),
-                    seq=event.seq or None,
-                    text=render_safe(text),
-                )
-            )
-
-    def _findings(self) -> tuple[Finding, ...]:
-        return tuple(self._finding(fact, self._entries[rule, fact]) for rule, fact in sorted(self._entries))
-
-    def _finding(self, fact: str, entry: _Entry) -> Finding:
-        fault = entry.fault
-        names = list(entry.probes)
-        which = render_safe(", ".join(names[:12]), 300) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-        hard = fault.severity.rank >= Severity.HIGH.rank
-        level = ThreatLevel.DANGEROUS if hard else ThreatLevel.WARNING
-        return Finding.make(
-            rule_id=fault.rule,
-            title=TITLES[fault.rule],
-            severity=fault.severity,
-            evidence_level=fault.level,
-            threat=fault.threat,
-            threat_level=ThreatLevel.INFO if fault.severity is Severity.INFO else level,
-            cwe=fault.cwe,
-            location=Location(phase="probe"),
-            fact=render_safe(fact),
-            analyzer=ProbesAnalyzer.name,
-            description=f"{fault.description} Messages: {which}.",
-            remediation=fault.remediation,
-            evidence=tuple(entry.examples),
-        )
-
     def _coverage(self) -> Coverage:
         sent = {name for name, attempt in self._done if self._probes[name].family is not Family.ALIVE}
         unsent = [u for u in (self._books.unsent if self._books is not None else ()) if u.probe not in sent]
@@ -414,6 +372,11 @@ def _probe_of(session: _Session) -> Probe:
     case = session.current or session.last
     assert case is not None  # a session has probes, or nothing of it is judged
     return case.probe
+
+
+def _of_a_probe(key: str) -> bool:
+    number = key.strip('"')
+    return number.isdigit() and len(number) < 10 and int(number) >= FIRST_ID
 
 
 def _normal(text: str) -> str:

@@ -38,7 +38,9 @@ class ProbeEffects:
             if event.what == "exec" and not self._attribution.noise(event):
                 name = (event.path or event.requested).rpartition("/")[2]
                 if not usual_program(name, event.argv):
-                    yield from self._tell(event, f"exec:{event.path or event.requested}", " ".join(event.argv)[:200])
+                    words = " ".join(event.argv)[:200]
+                    program = event.path or event.requested
+                    yield from self._tell(event, f"exec:{program}", words, exactly=f"exec:{program} {words}")
         elif isinstance(event, SyscallEvent):
             if event.call in _CONNECTS:
                 yield from self._connects(event)
@@ -60,10 +62,14 @@ class ProbeEffects:
             if not usual_path(effect.path, name, writing=True):
                 yield from self._tell(event, f"{effect.what}:{effect.path}", f"{effect.what} {effect.path}")
 
-    def _tell(self, event: ProcessEvent | SyscallEvent, fact: str, words: str) -> Iterator[tuple[str, str, str]]:
+    def _tell(
+        self, event: ProcessEvent | SyscallEvent, fact: str, words: str, *, exactly: str = ""
+    ) -> Iterator[tuple[str, str, str]]:
+        """`exactly`: what it is known again by, where that is more than the fact."""
+        known = exactly or fact
         phase = self._attribution.where(event, fact).phase
         if phase.startswith("probe:") and not phase.startswith(_ALIVE):
-            if fact not in self._before:
+            if known not in self._before:
                 yield phase, fact, words
         elif len(self._before) < MOST:
-            self._before.add(fact)
+            self._before.add(known)

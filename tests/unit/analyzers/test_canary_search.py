@@ -210,7 +210,7 @@ def test_a_value_over_dns_questions(ask: Callable[[list[str]], list[str]], encod
     text = encode(VALUES[1].replace("_", "").encode())
     names, found = Names(), set()
     for seq, name in enumerate(ask(re.findall(".{1,11}", text))):
-        assert not list(names.add("main", name, seq))
+        assert not list(names.add("main", name, 99 - seq, seq))
     for whole in names.rest():
         found |= {hit.canary for hit in SEARCHER.deep(whole.data)[0]}
     assert found == {1}
@@ -230,7 +230,7 @@ def test_a_value_over_several_messages(what: str, form: str) -> None:
     text = base64.urlsafe_b64encode(VALUES[3].encode()).decode().rstrip("=")
     messages, found = Messages(), set()
     for seq, piece in enumerate(re.findall(".{1,6}", text)):
-        assert not list(messages.add("collector.test", what, (form % piece).encode(), seq))
+        assert not list(messages.add("collector.test", what, (form % piece).encode(), seq, seq))
     for whole in messages.rest():
         found |= {hit.canary for hit in SEARCHER.deep(whole.data)[0]}
     assert found == {3}
