@@ -143,9 +143,9 @@ Examples:
 @click.option(
     "--recorder",
     type=click.Choice([str(choice) for choice in RecorderChoice]),
-    default=None,
-    help="What records system calls: the best that works here (auto: eBPF, else strace), one of them, or nothing."
-    " Default: none, and auto where tools are called.",
+    default="auto",
+    show_default=True,
+    help="What records system calls: the best that works here (auto: eBPF, else strace), one of them, or nothing.",
 )
 @click.option(
     "--network",
@@ -192,7 +192,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         jobs=given["jobs"],
         runtime=given["runtime"],
         stock_client=given["stock_client"],
-        recorder=RecorderChoice(given["recorder"] or ("auto" if calls else "none")),
+        recorder=RecorderChoice(given["recorder"]),
         network=NetworkChoice(given["network"] or ("answer" if calls else "none")),
         idle=given["idle"],
         call_budget=given["call_budget"],

@@ -107,7 +107,7 @@ class RunOptions(Record):
     jobs: int = 4
     runtime: str | None = None
     stock_client: bool = True
-    recorder: RecorderChoice = RecorderChoice.NONE
+    recorder: RecorderChoice = RecorderChoice.AUTO
     network: NetworkChoice = NetworkChoice.NONE
     respond: tuple[CannedAnswer, ...] = ()
     stealth: bool = False

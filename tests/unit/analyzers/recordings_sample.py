@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from harness.analyzers.base import AnalysisFacts, RecordingInput
-from harness.model.options import RunOptions
+from harness.model.options import RecorderChoice, RunOptions
 from harness.model.recording import (
     Anomaly,
     AttemptEvent,
@@ -36,7 +36,7 @@ def manifest(**more: Any) -> Manifest:
         "harness_version": "0.1.0",
         "run_id": "r1",
         "target": TargetRef(text="pypi:clock", kind=TargetKind.PYPI),
-        "options": RunOptions(),
+        "options": RunOptions(recorder=RecorderChoice.NONE),
         "finished": True,
     }
     return Manifest(**(fields | more))
