@@ -25,6 +25,7 @@ COMMANDS = {
     "replay": "replay",
     "report": "report",
     "diff": "diff",
+    "payloads": "payloads",
     "analyzers": "analyzers",
     "doctor": "doctor",
     "images": "images",

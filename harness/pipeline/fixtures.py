@@ -42,7 +42,7 @@ class Fixture(Record):
 class Made(Record):
     """What one fixture became: `path` below the area, its kind, and files (below the area), or a link's target.
 
-    `secret` is the never-sent value in it, `new` the path that unpacking it would create.
+    `secret` is the never-sent value in it, `new` the path that reading or unpacking it carelessly would create.
     """
 
     path: str
@@ -83,15 +83,15 @@ def make(fixture: Fixture, words: Mapping[str, Word]) -> Made:
 
     data = _PLACEHOLDER.sub(fill, fixture.data)
     path = _PLACEHOLDER.sub(fill, fixture.path.encode()).decode()
-    secret = known.get("SECRET", "")
+    secret, new = known.get("SECRET", ""), known.get("NEW", known.get("MADE", ""))
     try:
         for suffix, maker in _MAKERS.items():
             if path.endswith(suffix):
                 made = maker(path.removesuffix(suffix), data)
-                return made.model_copy(update={"secret": secret, "new": known.get("NEW", "")})
+                return made.model_copy(update={"secret": secret, "new": new})
     except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
         raise HarnessError(f"the fixture {fixture.path} can't be made: {error}") from error
-    return Made(path=path, kind=kind_of(path), files={path: data}, secret=secret)
+    return Made(path=path, kind=kind_of(path), files={path: data}, secret=secret, new=new)
 
 
 def kind_of(path: str) -> str:

@@ -30,7 +30,11 @@ def _effects(expansion: Expansion) -> list[str]:
         filled = {"path": effect.path, "text": effect.text, "address": effect.address}
         needed = _NEEDED[effect.kind]
         found += [f"the effect {effect.kind} needs its {key}" for key in needed if not filled[key]]
-        found += [f"the effect {effect.kind} has no {key}" for key in filled if filled[key] and key not in needed]
+        found += [
+            f"the effect {effect.kind} has no {key}"
+            for key in filled
+            if filled[key] and key not in (*needed, *_OPTIONAL.get(effect.kind, ()))
+        ]
         if effect.kind in _SHOWN_IN_RESULT and any(effect.text in text for text in expansion.sent()):
             found.append(f"the predicted text of {effect.kind} is sent, so an echo would show it")
         if effect.path and not effect.path.startswith("/"):
@@ -38,6 +42,7 @@ def _effects(expansion: Expansion) -> list[str]:
     return found
 
 
+_OPTIONAL = {EffectKind.CONNECTED: ("text",), EffectKind.STUB_CALLED: ("path",), EffectKind.ACCEPTED: ("text",)}
 _NEEDED: dict[EffectKind, tuple[str, ...]] = {
     EffectKind.CREATED: ("path",),
     EffectKind.CHANGED: ("path",),

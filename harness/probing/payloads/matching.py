@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import posixpath
+from collections.abc import Iterable, Sequence
 
 from harness.model.payload import Payload, PayloadClass
 from harness.probing.synthesis.draft import InjectionPoint
 from harness.probing.synthesis.words import description_words, words_of
 
-#: So many payloads of a class are planned for a place that looks or was seen to be for it, and for any other.
+#: So many payloads of a class are planned for a place that was seen to be for it, for one that looks so, for others.
+MOST_SEEN = 14
 MOST_FITTING = 8
 MOST_OTHERS = 2
+#: Without a sign of it these are not tried at all: they are commands.
+_ONLY_FITTING = frozenset({PayloadClass.ALLOWLIST_BYPASS})
 
 _PATHS = (
     PayloadClass.TRAVERSAL_READ,
@@ -115,29 +119,39 @@ def observed(payload: Payload, uses: Iterable[str]) -> bool:
     return bool(seen & made_for) if made_for else any(payload.payload_class in SHOWS.get(use, ()) for use in seen)
 
 
-def choose(payloads: Iterable[Payload], point: InjectionPoint, uses: Iterable[str]) -> tuple[tuple[Payload, bool], ...]:
+def choose(
+    payloads: Iterable[Payload], point: InjectionPoint, uses: Iterable[str], programs: Sequence[str] = ()
+) -> tuple[tuple[Payload, bool], ...]:
     """The payloads for a place, the likeliest first, and whether what was seen there points to each.
 
-    Of each class only some: more where name or observation point to it, fewest where nothing does.
+    Of each class only some: more where name or observation point to it, fewest where nothing does. `programs`: those
+    that the target's list of allowed commands holds; a command line of another program has no chance.
     """
     uses = frozenset(uses)
     suggested = SUGGESTS.get(point.role, ())
     shown = [payload_class for use in sorted(uses) for payload_class in SHOWS.get(use, ())]
     ranked = []
     for payload in payloads:
-        if not fits(payload, point):
+        if not fits(payload, point) or not _on_list(payload, programs):
             continue
         is_seen = observed(payload, uses)
         kind = payload.payload_class
         rank = 0 if is_seen else 1 if kind in suggested else 2
-        ranked.append(
-            (rank, payload.order, payload.id, payload, is_seen, is_seen or kind in suggested or kind in shown)
-        )
+        most = MOST_SEEN if is_seen or kind in shown else MOST_FITTING if kind in suggested else MOST_OTHERS
+        if most > MOST_OTHERS or kind not in _ONLY_FITTING:
+            ranked.append((rank, payload.order, payload.id, payload, is_seen, most))
     counts: dict[PayloadClass, int] = {}
     chosen = []
-    for _, _, _, payload, is_seen, fitting in sorted(ranked, key=lambda entry: entry[:3]):
+    for _, _, _, payload, is_seen, most in sorted(ranked, key=lambda entry: entry[:3]):
         count = counts.get(payload.payload_class, 0)
-        if count < (MOST_FITTING if fitting else MOST_OTHERS):
+        if count < most:
             counts[payload.payload_class] = count + 1
             chosen.append((payload, is_seen))
     return tuple(chosen)
+
+
+def _on_list(payload: Payload, programs: Sequence[str]) -> bool:
+    if not programs or payload.payload_class is not PayloadClass.ALLOWLIST_BYPASS:
+        return True
+    first = payload.elements[0] if payload.elements else payload.template.partition(" ")[0]
+    return "{" in first or first in {posixpath.basename(program) for program in programs}

@@ -76,6 +76,44 @@ def _secret(name: str) -> Callable[[Place, str], str]:
     return find
 
 
+def _alike(place: Place, _: str) -> PlantedItem:
+    """The thing outside that is of the kind of the argument's benign value: a repository for a repository, a table
+    for a table; a text where the value tells nothing.
+    """
+    base = place.base.removeprefix("file://")
+    names = (base, f"{place.root}/{base}", f"{place.world.root}/{base}")
+    mine = next((item for item in place.world.items if item.path.rstrip("/") in [n.rstrip("/") for n in names]), None)
+    kind = mine.kind if mine is not None else "file"
+    if base.rstrip("/") in (place.root, place.world.root, ".", "./"):
+        kind = "repository" if kind == "repository" else "directory"
+    if kind == "repository":
+        return _item(place, "outside/project")
+    if kind == "directory":
+        return _item(place, "outside/records")
+    if kind == "database":
+        return _item(place, "outside/accounts.db")
+    ending = base.rpartition(".")[2].lower() if "." in base.rpartition("/")[2] else ""
+    for item in place.world.items:
+        if ending and item.name.startswith("outside/account") and item.path.endswith(f".{ending}"):
+            return item
+    return _item(place, "outside/account.txt")
+
+
+def _alike_secret(place: Place, which: str) -> str:
+    item = _alike(place, which)
+    if item.kind == "directory":
+        return _item(place, "outside/records/statement.txt").secret
+    if not item.secret:
+        raise Missing("a secret of that kind")
+    return item.secret
+
+
+def _ending(place: Place, _: str) -> str:
+    """The ending of the benign value, dot included."""
+    name = place.base.rpartition("/")[2]
+    return f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
+
+
 def _unpacked(place: Place, which: str) -> str:
     target = _item(place, which or "inside/bundle.zip").target
     if not target:
@@ -84,8 +122,11 @@ def _unpacked(place: Place, which: str) -> str:
 
 
 def _relative(place: Place, which: str) -> str:
-    """The way from the root to a planted thing."""
-    path = _item(place, which or "outside/account.txt").path
+    """The relative way from the root to a planted thing."""
+    return _way(place, _item(place, which or "outside/account.txt").path)
+
+
+def _way(place: Place, path: str) -> str:
     here, there = place.root.strip("/").split("/"), path.strip("/").split("/")
     common = 0
     while common < min(len(here), len(there)) and here[common] == there[common]:
@@ -147,6 +188,14 @@ PLACEHOLDERS: Mapping[str, tuple[str, Resolver]] = {
     "outside": ("the folder that no boundary allows", lambda place, _: place.world.outside),
     "outside_file": ("a file in it", _file("outside/account.txt")),
     "outside_secret": ("the content of that file, which is never sent", _secret("outside/account.txt")),
+    "alike": (
+        "what lies outside of the kind of the benign value: file, folder, repository, database …",
+        lambda p, w: _alike(p, w).path,
+    ),
+    "alike_secret": ("its content, which is never sent", _alike_secret),
+    "ending": ("the ending of the benign value, with its dot", _ending),
+    "relative_alike": ("the relative way from the root to it", lambda p, w: _way(p, _alike(p, w).path)),
+    "variable": ("the value of a variable of the environment, which is never sent", _secret("home/environment")),
     "relative": ("the relative way from the root to that file", _relative),
     "ledger": ("another file in it, to be changed", _file("outside/ledger.txt")),
     "sibling_file": ("a file in the root's sibling of the longer name", _file("sibling/account.txt")),
