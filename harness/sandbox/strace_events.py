@@ -366,6 +366,7 @@ class StraceDecoder:
         return {
             "phase": self._phase,
             "session": self._session,
+            "record": self._numbers,  # each is made just before it is told
             "t": (time or self._time) - self._offset,
             "pid": task.pid,
             "tid": tid,
@@ -377,5 +378,5 @@ class StraceDecoder:
         }
 
     def _tell(self, event: Event) -> None:
-        self._told.append(event.model_copy(update={"record": self._numbers}))
+        self._told.append(event)
         self._numbers += 1

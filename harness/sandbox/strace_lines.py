@@ -10,6 +10,8 @@ import errno
 import ipaddress
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from harness.sandbox.records_text import text
@@ -18,6 +20,7 @@ from harness.sandbox.records_text import text
 HEAD_BYTES = 192 << 10
 TAIL_BYTES = 512
 CUT = b"..."
+REMEMBERED_BYTES = 1024
 
 _LINE = re.compile(rb"(\d{1,10}) +(\d{1,12})\.(\d{9}) (.+)", re.DOTALL)
 _RESULT = re.compile(rb"(.*)\)\s+= (\S.*)", re.DOTALL)
@@ -157,7 +160,19 @@ def arguments(body: bytes, limit: int = 16) -> list[bytes]:
 
 def unhex(quoted: bytes) -> bytes:
     """The bytes behind strace's hexadecimal text; anything else stays as it is."""
+    return _remembered(quoted) if len(quoted) <= REMEMBERED_BYTES else _unhexed(quoted)
+
+
+def _unhexed(quoted: bytes) -> bytes:
+    plain = quoted.replace(b"\\x", b"")
+    if 2 * len(plain) == len(quoted):  # nothing but such pairs, as for all that a target chose
+        with suppress(ValueError):
+            return bytes.fromhex(plain.decode("ascii"))
     return _HEX.sub(lambda match: bytes((int(match[1], 16),)), quoted)
+
+
+#: Programs name the same files again and again; the long ones are not worth the memory.
+_remembered = lru_cache(maxsize=8192)(_unhexed)
 
 
 def string(argument: bytes) -> tuple[bytes, bool] | None:
