@@ -42,7 +42,17 @@ class Judgement:
     documented: tuple[Group, ...] = ()
     minimal: Group | None = None
 
+    @property
+    def constant(self) -> bool:
+        """Whether what was seen is the same for every nonce, so that it may stand in an answer by chance."""
+        others = (*self.controls, *self.documented, *self.confirming)
+        predicted = {e for group in others for trace in group.steps for e in trace.call.effects}
+        drawn = [s.effect for s in self.payload.proofs if s.effect.kind in _DRAWN]
+        return bool(drawn) and all(effect in predicted for effect in drawn)
 
+
+#: Effects whose text or path is drawn for each call, not for each world.
+_DRAWN = frozenset({EffectKind.CREATED, EffectKind.COMPUTED})
 _FRESH = frozenset({EffectKind.CREATED, EffectKind.DISCLOSED, EffectKind.COMPUTED, EffectKind.STUB_CALLED})
 
 

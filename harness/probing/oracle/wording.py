@@ -103,6 +103,8 @@ def _severity(judgement: Judgement, rule: FaultRule) -> Severity:
     """As the rule says where a proof was seen or the answer itself is the fault; else at most MEDIUM, or LOW."""
     if judgement.standing is Standing.UNSPECIFIC:
         return Severity.LOW
+    if judgement.constant:
+        return min(rule.severity, Severity.MEDIUM, key=lambda s: s.rank)
     if judgement.payload.proofs or judgement.standing is Standing.CONFIRMED:
         return rule.severity
     if _level(judgement) is EvidenceLevel.PROTOCOL and not judgement.controls:
