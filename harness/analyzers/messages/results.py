@@ -6,6 +6,7 @@ an answer before: an echo of ours says nothing about the server.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -29,6 +30,9 @@ MAX_TEXTS = 64
 ITEM_CHARS = 200_000
 TOTAL_CHARS = 4_000_000
 MAX_OPEN = 64
+#: A text is looked at so far for whether it is one.
+BINARY_CHARS = 20_000
+_NO_TEXT = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 #: Shorter strings of ours stay in an answer.
 SHORTEST_ECHO = 4
 MAX_ECHOES = 200
@@ -96,7 +100,7 @@ class ResultsFold:
         if call.payload_class is PayloadClass.RETURNED_INSTRUCTIONS or event.state in ("closed", "unreadable"):
             return
         text = _without_echoes(event.text, call.params)
-        if not text.strip():
+        if not text.strip() or _binary(text):
             return
         self._seen += 1
         key = call.method, call.item
@@ -212,6 +216,12 @@ def _number(path: str) -> int:
 
 def _location(item: _Item) -> Location:
     return Location.model_validate({item.kind: item.name})
+
+
+def _binary(text: str) -> bool:
+    """Whether these are the bytes of a file that is no text: it hides nothing in what was never to be read."""
+    head = text[:BINARY_CHARS]
+    return "\0" in head or len(_NO_TEXT.findall(head)) > len(head) // 50
 
 
 def _without_echoes(text: str, params: JsonValue) -> str:

@@ -79,3 +79,8 @@ def test_the_same_answer_is_searched_once_and_more_than_the_bound_is_a_gap() -> 
 
 def test_where_nothing_is_called_there_is_nothing_to_say() -> None:
     assert judged(level=ActiveLevel.SAFE).status is AnalyzerStatus.SKIPPED
+
+
+def test_the_bytes_of_a_file_that_is_no_text_hide_nothing() -> None:
+    assert not judged(("read", "PK\x03\x04\x14\0\0\0\x08\0notes/readme.txt")).findings
+    assert not judged(("read", "\x89PNG\r\n\x1a\n" + "\ufffd\x01\u200b" * 40)).findings
