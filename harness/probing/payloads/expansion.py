@@ -53,8 +53,8 @@ def expand(
     """Fill in a payload, or its control, for a place whose benign value is `base`.
 
     `nonce`: 20 hex digits, fresh for each call; everything that is drawn follows from it, so that the same nonce gives
-    the same expansion. `root`: the boundary, where it is one of the world's roots. `programs`:
-    those that the target's list of allowed commands holds, so that a command is written as it stands there. None when this world lacks
+    the same expansion. `root`: the boundary, where it is one of the world's roots. `programs`: those that the target's
+    list of allowed commands holds, so that a command is written as it stands there. None when this world lacks
     something that the payload needs.
     """
     place = Place(world=world, base=base, nonce=nonce, root=root if root in world.roots else _narrowest(world))
