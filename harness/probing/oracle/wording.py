@@ -178,6 +178,10 @@ def _try(group: Group) -> Iterator[Evidence]:
                 continue
             seq = sighting.seqs[0] if sighting.seqs else trace.end
             kind = _CHANNELS[sighting.channel]
+            if sighting.witness is not None:
+                text = _safe(sighting.witnessed)
+                at_call = {"phase": _phase(trace), "call": trace.call.id}
+                yield Evidence.model_validate({"kind": "syscall", "seq": sighting.witness, "text": text, **at_call})
             yield Evidence(kind=kind, phase=_phase(trace), call=trace.call.id, seq=seq, text=_safe(sighting.text))
             yield Evidence(
                 kind="state",

@@ -72,6 +72,20 @@ def test_content_from_outside_of_the_root_is_confirmed() -> None:
     assert [e.kind for e in finding.evidence[:4]] == ["boundary", "call", "result", "state"]
 
 
+def test_what_is_disclosed_is_shown_with_the_system_call_that_read_it() -> None:
+    tape = Tape()
+    tape.start("main", "w1")
+    tape.boundaries(ROOTED)
+    secret = tape.here.items[1].secret
+    kind = {"kind": PayloadClass.TRAVERSAL_READ, "boundary": ROOTED, "nonce": NONCES[0], "here": tape.here}
+    one = call("c1", Purpose.PAYLOAD, {"path": "../private/account.txt"}, disclosed(secret), **kind)
+    tape.call(one, opened(f"{OUTSIDE}/account.txt", "O_RDONLY"), text=secret)
+    evidence = {e.kind: e for e in only(tape).evidence}
+    seq = evidence["syscall"].seq
+    assert seq is not None and tape.events[seq - 1].kind == "syscall"
+    assert [kind for kind in evidence if kind != "boundary"] == ["call", "syscall", "result", "state"]
+
+
 def test_a_result_needs_no_record_of_system_calls() -> None:
     assert only(reading(grade=Grade.NONE)).evidence_level is EvidenceLevel.CONFIRMED
 
