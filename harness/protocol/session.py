@@ -162,6 +162,8 @@ class RawSession:
         if self._close_reason is not None:
             return self._end(Closed(self._close_reason))
         self._last_id += 1
+        while self._last_id in self._admitted:  # a probe's: an answer to it could not be told from one to this
+            self._last_id += 1
         number = self._last_id
         message: JsonObject = {"jsonrpc": "2.0", "id": number, "method": method}
         if params is not None:
