@@ -11,6 +11,9 @@ from typing import Literal
 from harness.model.base import Record
 from harness.model.event import EventBase
 
+#: The life of a target that has canaries of its own, so that two values can prove what one only shows.
+SECOND_LIFE = "second-look"
+
 
 class CanaryPlace(StrEnum):
     """Where a canary was planted."""

@@ -12,7 +12,7 @@ import anyio.abc
 
 from harness.model.call import BoundariesEvent, CallBooksEvent, Outcome, WorldEvent
 from harness.model.options import ActiveLevel, RunOptions
-from harness.model.plan import Action, ActionKind, Observation
+from harness.model.plan import Action, ActionKind, Adjustment, Observation
 from harness.model.probe import Probed
 from harness.model.recording import NoteEvent, ObstacleEvent, Phase, ProbeBooksEvent
 from harness.model.surface import ItemKind, ListEnd, Surface
@@ -83,6 +83,9 @@ class Driver:
         self._started: Action | None = None
         self._greeting = Greeting()
         self._sessions = 0
+        #: How the server was started when it answered last, and the number of the last action.
+        self.answered: Adjustment | None = None
+        self.actions = 0
 
     async def run(self, planner: Planner, seconds: float) -> None:
         """Follow the plan for at most `seconds`. Raises EngineError; the target's doings are recorded instead."""
@@ -94,6 +97,7 @@ class Driver:
                     self._bundle.record(NoteEvent(phase=Phase.START, text="no time was left for another attempt"))
                     break
                 self._bundle.plan(action)
+                self.actions = action.number
                 if action.background:
                     observation = await self._in_background(action, background, deadline)
                     continue
@@ -271,6 +275,7 @@ class Driver:
         seen = self._look = await self._observe(session, deadline, seconds)
         answered = seen is not None and seen.era is not None
         if seen is not None and answered:
+            self.answered = self._started.adjustment if self._started is not None else None
             self._greeting = Greeting(
                 era=seen.era,
                 protocol_version=seen.protocol_version,

@@ -81,6 +81,14 @@ class BundleRecording:
             key=lambda event: event.seq,
         )
 
+    def talk(self) -> Iterator[Event]:
+        """Messages and flows alone, by number; also of a bundle that is being written."""
+        return heapq.merge(
+            self._lines(self.folder / "messages.jsonl", packed=False),
+            self._lines(self.folder / "flows.jsonl", packed=False, optional=True),
+            key=lambda event: event.seq,
+        )
+
     def blob(self, ref: BlobRef) -> bytes:
         """The bytes that were kept of a payload. Raises BundleError where they are not there."""
         if re.fullmatch("[0-9a-f]{64}", ref.sha256) is None:

@@ -19,6 +19,7 @@ from harness.model.errors import HarnessError, TargetError
 from harness.model.grade import weaker
 from harness.model.options import ActiveLevel, NetworkChoice, RecorderChoice, RunOptions
 from harness.model.payload import Payload
+from harness.model.plan import Adjustment
 from harness.model.recording import Manifest, Phase
 from harness.model.target import Acquired, TargetRef
 from harness.pipeline.bundle import BundleWriter
@@ -31,6 +32,7 @@ from harness.pipeline.places import packages_dir
 from harness.pipeline.preparation import check_texts, choose_entry, install
 from harness.pipeline.probes import catalog
 from harness.pipeline.progress import Progress
+from harness.pipeline.second_look import Foresight, SecondLook
 from harness.pipeline.supply import Supply
 from harness.probing.plan_of_run import plan_of_run
 from harness.protocol.stock_client import prestart
@@ -49,6 +51,7 @@ class Recorder:
         run_id: str,
         entropy: Entropy,
         progress: Progress,
+        foresight: Foresight | None = None,
     ) -> None:
         self._bundle = bundle
         self._options = options
@@ -56,6 +59,7 @@ class Recorder:
         self._run_id = run_id
         self._entropy = entropy
         self._progress = progress
+        self._foresight = foresight
         self._timing: dict[str, int] = {}
 
     async def record(self, ref: TargetRef, judge: Callable[[], Awaitable[None]]) -> None:
@@ -151,7 +155,20 @@ class Recorder:
                 if self._options.active is ActiveLevel.TOOL_CALLS:
                     payloads = await anyio.to_thread.run_sync(read_payloads)
                 plan = plan_of_run(self._options, supply.facts(), catalog(), payloads)
+                began = self._bundle.elapsed_ms
                 await driver.run(plan, self._options.timeout)
+                left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000
+                if self._foresight is not None and self._manifest.canaries:
+                    look = SecondLook(
+                        sandbox,
+                        supply,
+                        self._bundle,
+                        self._entropy,
+                        self._options,
+                        self._progress,
+                        self._foresight,
+                    )
+                    await look.take(driver.answered or Adjustment(), driver.actions + 1, left)
 
     async def _can_record(self, sandbox: Sandbox) -> bool:
         """Find what records system calls, and say once what takes the place of something better.

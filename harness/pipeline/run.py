@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from harness.acquisition import parse_target
+from harness.analyzers.behavior.canaries import wants_second_look
 from harness.analyzers.engine import select
 from harness.assessment.policy_model import Policy
 from harness.model.errors import UsageError
@@ -75,6 +76,10 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
                 await bundle.seal(render_json(result, color=False, width=0))
                 results.append(result)
 
-            recorder = Recorder(bundle, options, request.secrets, run_id, entropy, progress)
+            async def foresee() -> tuple[str, ...]:
+                result = await pool.run("behavior.canaries", folder, True, brief=True)
+                return wants_second_look(result)
+
+            recorder = Recorder(bundle, options, request.secrets, run_id, entropy, progress, foresee)
             await recorder.record(ref, judge_it)
     return results[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import anyio.to_thread
 
-from harness.model.canary import Canary
+from harness.model.canary import SECOND_LIFE, Canary
 from harness.model.errors import TargetError
 from harness.model.options import RunOptions
 from harness.model.plan import Adjustment
@@ -69,7 +70,10 @@ class Supply:
             "decoys": {kind: entropy.nonce() for kind in DECOYS},
         }
         self._own = len(entry.argv)
-        self._spec = launch_spec(acquired, entry, installed, options, secrets, self._garden.token)
+        self._make: Callable[[Callable[[], str]], LaunchSpec] = partial(
+            launch_spec, acquired, entry, installed, options, secrets
+        )
+        self._spec = self._make(self._garden.token)
 
     def facts(self) -> StartFacts:
         """What the planner knows beforehand."""
@@ -93,6 +97,17 @@ class Supply:
             return None
         spec = self._garden.apply(self._spec, adjustment)
         self._on_planting(self._garden.canaries)
+        return self._adjusted(spec, adjustment)
+
+    def with_other_canaries(self, adjustment: Adjustment) -> tuple[Adjustment, LaunchSpec]:
+        """The same launch with other values for every canary, for the life that is called `SECOND_LIFE`."""
+        garden = Garden(self._entropy, SECOND_LIFE)
+        adjustment = garden.retold(adjustment, self._garden)
+        spec = garden.apply(self._make(garden.token), adjustment)
+        self._on_planting((*self._garden.canaries, *garden.canaries))
+        return adjustment, self._adjusted(spec, adjustment)
+
+    def _adjusted(self, spec: LaunchSpec, adjustment: Adjustment) -> LaunchSpec:
         own, given = spec.argv[: self._own], spec.argv[self._own :]
         argv = (*own, *adjustment.subcommand, *given, *adjustment.arguments)
         return spec.model_copy(update={"argv": argv, "record": self._record, **self._network})
@@ -117,7 +132,8 @@ class Supply:
             return False
         entry = choose_entry(acquired, self._options.entry)
         self._own = len(entry.argv)
-        self._spec = launch_spec(acquired, entry, installed, self._options, self._secrets, self._garden.token)
+        self._make = partial(launch_spec, acquired, entry, installed, self._options, self._secrets)
+        self._spec = self._make(self._garden.token)
         self._acquired = acquired
         self._renewed = True
         self._on_renewal(acquired, installed)

@@ -40,8 +40,9 @@ _CHUNK = 1 << 16
 class Job(Record):
     """Run `analyzer` over `bundle` within limits (seconds of processor time, bytes of address space).
 
-    With `declarations`, `bundle` is a saved tool list instead. With `others`, those are run over the same reading of
-    it, and what comes out is a list of results in that order.
+    With `declarations`, `bundle` is a saved tool list instead. With `brief`, only messages and flows are read, as far
+    as they are written. With `others`, those are run over the same reading of it, and what comes out is a list of
+    results in that order.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Job(Record):
     bundle: str
     trust_unsealed: bool
     declarations: bool = False
+    brief: bool = False
     seconds: int
     memory_bytes: int
 
@@ -92,6 +94,8 @@ def _input(job: Job) -> AnalysisInput:
     if job.declarations:
         return DeclarationInput(servers=read_declarations(Path(job.bundle), Limits()).inputs)
     recording = BundleRecording(Path(job.bundle), trust_unsealed=job.trust_unsealed, verify=False)
+    if job.brief:
+        return RecordingInput(facts=recording.facts, events=recording.talk())
     names = (job.analyzer, *job.others)
     wanted = any(found is None or not found.facts_only for found in map(registry.find, names))
     return RecordingInput(facts=recording.facts, events=recording.events() if wanted else ())

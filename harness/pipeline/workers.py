@@ -68,11 +68,16 @@ class WorkerPool:
         """
         return _Executor(self, bundle.absolute(), trust_unsealed, declarations, facts)
 
-    async def run(self, name: str, bundle: Path, trust_unsealed: bool, declarations: bool = False) -> AnalyzerResult:
-        """Run one analyzer. Never raises for what it does: its end becomes a failed result."""
+    async def run(
+        self, name: str, bundle: Path, trust_unsealed: bool, declarations: bool = False, *, brief: bool = False
+    ) -> AnalyzerResult:
+        """Run one analyzer. Never raises for what it does: its end becomes a failed result.
+
+        `brief`: over messages and flows only, which may still be written.
+        """
         async with self._places:
             started = anyio.current_time()
-            job = self._job((name,), bundle, trust_unsealed, declarations)
+            job = self._job((name,), bundle, trust_unsealed, declarations).model_copy(update={"brief": brief})
             waiting = await self._await(job)
             return _timed(self._overdue(name) if waiting is None else _read(name, waiting), started)
 

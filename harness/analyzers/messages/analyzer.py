@@ -13,12 +13,15 @@ from harness.analyzers.messages.rules import RULES
 from harness.analyzers.messages.sessions import SessionState, silence_of
 from harness.analyzers.messages.tally import ProtocolTally
 from harness.model.base import canonical_json, sha256_hex
+from harness.model.canary import SECOND_LIFE
 from harness.model.recording import AttemptEvent, Event, EventBase, ObstacleEvent, Phase
 from harness.model.result import AnalyzerResult, AnalyzerStatus
 from harness.model.surface import Item, ItemKind, ListEnd, Surface
 
 #: Sessions are few; a recording with more is not one of ours.
 MAX_SESSIONS = 64
+#: The installation has none, and a second life is only there for what its canaries show.
+_NO_CONVERSATIONS = frozenset({Phase.INSTALL.value, SECOND_LIFE})
 
 
 class ProtocolAnalyzer(AnalyzerBase):
@@ -53,7 +56,7 @@ class ProtocolFold:
 
     def event(self, event: Event) -> None:
         """Take the next event."""
-        if event.session == Phase.INSTALL.value:
+        if event.session in _NO_CONVERSATIONS:
             return
         name = event.session if event.session in self._lives or len(self._lives) < MAX_SESSIONS else "others"
         if isinstance(event, AttemptEvent):

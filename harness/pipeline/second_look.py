@@ -1,0 +1,96 @@
+"""A life with other canaries: what left or was told in the first is predicted, planted anew, and watched for.
+
+Only a target of which something was found gets one. What is predicted are the findings' identities, which hold no
+value, so that the same thing seen with other values is the same finding (see `analyzers.behavior.canaries`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from harness.model.canary import SECOND_LIFE, PredictionEvent
+from harness.model.errors import TargetError
+from harness.model.options import RunOptions
+from harness.model.plan import Action, ActionKind, Adjustment
+from harness.model.recording import NoteEvent, Phase
+from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.entropy import Entropy
+from harness.pipeline.progress import Progress
+from harness.pipeline.session import open_session
+from harness.pipeline.supply import Supply
+from harness.protocol.observe import observe
+from harness.sandbox.base import Sandbox
+
+#: Says which findings so far are worth a second life, by their ids.
+Foresight = Callable[[], Awaitable[tuple[str, ...]]]
+
+#: Not begun with less time left than this; and the longest that a server which answered before may take to do so.
+LEAST_SECONDS = 5.0
+MOST_SECONDS = 60.0
+#: Added to our own deadline before the warden's strikes.
+MARGIN_SECONDS = 15.0
+
+
+class SecondLook:
+    """Made for one run. `foresight` looks at what was recorded so far."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        supply: Supply,
+        bundle: BundleWriter,
+        entropy: Entropy,
+        options: RunOptions,
+        progress: Progress,
+        foresight: Foresight,
+    ) -> None:
+        self._sandbox = sandbox
+        self._supply = supply
+        self._bundle = bundle
+        self._entropy = entropy
+        self._options = options
+        self._progress = progress
+        self._foresight = foresight
+
+    async def take(self, adjustment: Adjustment, number: int, seconds: float) -> None:
+        """Start it once more with `adjustment`, if there is anything to be proved and at least so much time.
+
+        `number`: of the action in the plan. Raises EngineError; what the target does is recorded instead.
+        """
+        predicted = await self._foresight()
+        if not predicted:
+            return
+        if seconds < LEAST_SECONDS:
+            text = "no time was left for a second life, in which what was found could be confirmed"
+            self._bundle.record(NoteEvent(phase=Phase.START, text=text))
+            return
+        self._progress.phase("second look, with other canaries")
+        adjustment, spec = self._supply.with_other_canaries(adjustment)
+        said = f"with other canaries, these findings are seen with those: {', '.join(predicted)}"
+        why = "other canaries are planted"
+        action = Action(
+            number=number, kind=ActionKind.START, session=SECOND_LIFE, prediction=said, adjustment=adjustment, why=why
+        )
+        self._bundle.plan(action)
+        self._bundle.record(PredictionEvent(phase=Phase.START, session=SECOND_LIFE, findings=predicted))
+        limit = min(seconds, MOST_SECONDS)
+        spec = spec.model_copy(update={"deadline_seconds": limit + MARGIN_SECONDS})
+        try:
+            async with open_session(
+                SECOND_LIFE, self._sandbox, spec, self._bundle, self._entropy, self._options, why=why
+            ) as session:
+                with anyio.move_on_after(limit) as scope:
+                    await observe(
+                        session.process.stdin,
+                        session.process.stdout,
+                        session.witness,
+                        options=self._options,
+                        phase_hook=session.enter,
+                        session=SECOND_LIFE,
+                    )
+                if scope.cancelled_caught:
+                    session.deadline("second look", limit)
+        except TargetError as error:
+            self._bundle.record(NoteEvent(phase=Phase.START, session=SECOND_LIFE, text=f"no second life: {error}"))
