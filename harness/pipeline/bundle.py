@@ -222,6 +222,10 @@ class BundleWriter:
         text = self._redactor.text(manifest.model_dump_json(indent=1))
         _replace(self.folder / "manifest.json", text.encode() + b"\n")
 
+    def further(self, name: str, text: str) -> None:
+        """Write a further file of the bundle, secrets replaced; before it is sealed."""
+        _replace(self.folder / name, self._redactor.text(text).encode())
+
     def end_recording(self) -> None:
         """Close the event files: nothing more is recorded, the judging half may read."""
         self._close()

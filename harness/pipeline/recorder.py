@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -21,7 +22,7 @@ from harness.model.options import ActiveLevel, NetworkChoice, RecorderChoice, Ru
 from harness.model.payload import Payload
 from harness.model.plan import Adjustment
 from harness.model.recording import Manifest, Phase
-from harness.model.target import Acquired, TargetRef
+from harness.model.target import Acquired, EntryPoint, TargetRef
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.driver import Driver
 from harness.pipeline.entropy import Entropy
@@ -35,13 +36,22 @@ from harness.pipeline.progress import Progress
 from harness.pipeline.second_look import Foresight, SecondLook
 from harness.pipeline.supply import Supply
 from harness.probing.plan_of_run import plan_of_run
+from harness.probing.planner import Planner
+from harness.probing.starting import StartFacts
 from harness.protocol.stock_client import prestart
 from harness.sandbox.base import InstalledTarget, Sandbox
 from harness.sandbox.provider import open_sandbox
 
+#: Makes the plan of a run from what is known before it is started.
+PlanOf: TypeAlias = Callable[[StartFacts], Planner]
+
 
 class Recorder:
-    """Records one run into `bundle`. `secrets`: the real values of `--env`."""
+    """Records one run into `bundle`. `secrets`: the real values of `--env`.
+
+    `acquired`: what to run, where it need not be fetched; `plan`: another plan than that of the level. Once it is
+    known, `acquired` and `entry` are what was run last.
+    """
 
     def __init__(
         self,
@@ -52,7 +62,13 @@ class Recorder:
         entropy: Entropy,
         progress: Progress,
         foresight: Foresight | None = None,
+        *,
+        acquired: Acquired | None = None,
+        plan: PlanOf | None = None,
     ) -> None:
+        self.acquired = acquired
+        self.entry: EntryPoint | None = None
+        self._plan = plan
         self._bundle = bundle
         self._options = options
         self._secrets = secrets
@@ -115,10 +131,13 @@ class Recorder:
             with suppress(HarnessError):
                 await sandbox.prepare_network(2 if self._options.stock_client else 1)
         with self._phase(Phase.FETCH):
-            acquired = await acquire(ref, self._options, packages_dir(), self._progress.note, images=sandbox.image)
+            acquired = self.acquired or await acquire(
+                ref, self._options, packages_dir(), self._progress.note, images=sandbox.image
+            )
             self._bundle.hide(acquired.secrets)
             check_texts(acquired)
             entry = choose_entry(acquired, self._options.entry)
+            self.acquired, self.entry = acquired, entry
         self._know(
             name=acquired.name,
             version=acquired.version,
@@ -151,6 +170,9 @@ class Recorder:
                 if self._options.stock_client:
                     client = await stack.enter_async_context(prestart(self._options.limits))
                 driver = Driver(sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client)
+                if self._plan is not None:
+                    await driver.run(self._plan(supply.facts()), self._options.timeout)
+                    return
                 payloads: tuple[Payload, ...] = ()
                 if self._options.active is ActiveLevel.TOOL_CALLS:
                     payloads = await anyio.to_thread.run_sync(read_payloads)
@@ -184,6 +206,7 @@ class Recorder:
 
     def _renewed(self, acquired: Acquired, installed: InstalledTarget) -> None:
         """Another closure of the same release was installed: it is what the result is about."""
+        self.acquired = acquired
         self._know(
             artifacts=acquired.closure.artifacts,
             closure_digest=acquired.closure.digest,

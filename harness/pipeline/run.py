@@ -17,10 +17,12 @@ from harness.analyzers.behavior.canaries import wants_second_look
 from harness.analyzers.engine import select
 from harness.assessment.policy_model import Policy
 from harness.model.errors import UsageError
+from harness.model.finding import EvidenceLevel
 from harness.model.options import ActiveLevel, RunOptions
 from harness.model.result import ScanResult
 from harness.model.target import TargetKind
 from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.closure import keep_closure
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.judge import judge
 from harness.pipeline.places import default_bundle, forget_old_bundles
@@ -73,6 +75,7 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
                 executor = pool.executor(folder, trust_unsealed=True, facts=recording.facts)
                 today = entropy.now().date()
                 result = await judge(recording, selected, request.policy, executor, today, timed=True)
+                await keep_proofs(result, bundle, recorder, options, progress)
                 await bundle.seal(render_json(result, color=False, width=0))
                 results.append(result)
 
@@ -83,3 +86,16 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
             recorder = Recorder(bundle, options, request.secrets, run_id, entropy, progress, foresee)
             await recorder.record(ref, judge_it)
     return results[0]
+
+
+async def keep_proofs(
+    result: ScanResult, bundle: BundleWriter, recorder: Recorder, options: RunOptions, progress: Progress
+) -> None:
+    """Put the closure into a bundle with confirmed findings, so that they can be reproduced from it alone."""
+    if not any(finding.evidence_level is EvidenceLevel.CONFIRMED for finding in result.findings):
+        return
+    if recorder.acquired is None or recorder.entry is None:
+        return
+    problem = await anyio.to_thread.run_sync(keep_closure, bundle, recorder.acquired, recorder.entry.name, options)
+    if problem is not None:
+        progress.warn(f"the confirmed findings can't be reproduced from this bundle: {problem}")
