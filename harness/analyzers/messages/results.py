@@ -26,7 +26,7 @@ from harness.model.result import AnalyzerResult, AnalyzerStatus
 
 #: Bounds: items, different texts of each, characters of one item that are matched for phrases, open calls.
 MAX_ITEMS = 1_000
-MAX_TEXTS = 64
+MAX_TEXTS = 2_000
 ITEM_CHARS = 200_000
 TOTAL_CHARS = 4_000_000
 MAX_OPEN = 64

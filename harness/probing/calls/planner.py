@@ -20,7 +20,7 @@ from harness.probing.calls.books import books_of, reason_of
 from harness.probing.calls.carried import Carried, followers, handed_out
 from harness.probing.calls.kit import Attack, Filled, Kit
 from harness.probing.calls.schedule import Cell, Schedule
-from harness.probing.calls.state import Maker, State, moved
+from harness.probing.calls.state import Maker, State, gentle_first, moved, wears
 from harness.probing.calls.subjects import Subject, allowed, check_names, subjects_of
 from harness.probing.calls.usage import usage_of
 from harness.probing.oracle import Case, hits
@@ -29,6 +29,8 @@ from harness.probing.oracle.case import Need
 #: Bounds of a plan. Clean starts cost about a second each.
 MOST_CANDIDATES = 5
 MOST_RESTARTS = 80
+#: Clean starts only because a call took away what was planted.
+MOST_RENEWALS = 20
 #: Calls that follow a payload with a value that its result handed out.
 MOST_FOLLOWERS = 2
 #: So many cases are carried to their ends; of one item and class only the first is.
@@ -86,6 +88,8 @@ class CallPlanner:
         self._left: float | None = None
         self._spent = 0
         self._restarts = 0
+        self._worn = False
+        self._wear = 0
         self._gone = ""
         self._seen: Observation | None = None
         self._steps = self._conversation()
@@ -101,16 +105,18 @@ class CallPlanner:
         yield Action(number=0, kind=ActionKind.CONCLUDE, boundaries=self._boundaries)
         if not self._usable:
             yield from self._restart()
-        for state in self._states:
+        gentle = gentle_first(self._states)
+        for state in gentle:
             yield from self._baseline(state)
-        for state in self._states:  # what the others handed out may be what one lacked
+        for state in gentle:  # what the others handed out may be what one lacked
             if not state.reached and self._carried.values:
                 yield from self._baseline(state)
-        for state in self._states:
+        for state in gentle:
             self._plan(state)
         for cell, attack in self._schedule.turns():
             if self._stop(cell):
                 continue
+            yield from self._renew()
             yield from self._attack(cell, attack)
         for pursued in self._pursued:
             yield from self._pursue(pursued)
@@ -124,6 +130,7 @@ class CallPlanner:
         for _ in range(MOST_CANDIDATES):
             if self._gone or state.set_aside or self._short():
                 return
+            yield from self._renew()
             arguments = self._kit.baseline(state.subject, self._world, self._carried.values, tuple(state.tried))
             if arguments is None or any(arguments == tried for tried, _ in state.tried):
                 state.reason = state.reason or "no arguments could be made for its schema"
@@ -341,10 +348,17 @@ class CallPlanner:
             return None
         state.calls += 1
         outcome = seen.outcome
+        self._worn |= wears(outcome, self._world)
         if not seen.usable:
             state.breaks += 1
             yield from self._restart()
         return outcome
+
+    def _renew(self) -> Iterator[Action]:
+        """Where calls took away what was planted for others, a clean session with a whole world."""
+        if self._worn and self._wear < MOST_RENEWALS and not self._gone:
+            self._wear += 1
+            yield from self._restart()
 
     def _restart(self) -> Trying:
         """A clean session in place of the one at hand; one more try where it does not come up. False: it is gone."""
@@ -354,6 +368,7 @@ class CallPlanner:
                 self._gone = f"it was started anew {MOST_RESTARTS} times"
                 return False
             self._restarts += 1
+            self._worn = False
             yield Action(number=0, kind=ActionKind.RESTART)
             self._carried.forget()
             seen = self._seen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.model.base import JsonObject, JsonValue, sha256_hex
@@ -65,6 +67,36 @@ class Maker:
         """The arguments with another text in the attack's place."""
         changed = put(arguments, attack.argument, value)
         return changed if isinstance(changed, dict) else arguments
+
+
+#: What takes a file away, or its content.
+_TAKES = frozenset({"delete", "rename"})
+_HARSH = re.compile(
+    r"(?:^|[_.\-\s])(?:delete|remove|rm|move|mv|rename|clear|reset|drop|purge|wipe|truncate|kill|stop|shutdown|close|write"
+    r"|edit|update|replace|format|uninstall)(?:$|[_.\-\s])"
+)
+
+
+def gentle_first(states: Sequence[State]) -> list[State]:
+    """In the order served, but for those that say that they take away or change: they come last."""
+
+    def harsh(state: State) -> bool:
+        hints = state.subject.annotations or {}
+        if hints.get("readOnlyHint") is True:
+            return False
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", state.subject.name).casefold()
+        return hints.get("destructiveHint") is True or _HARSH.search(name) is not None
+
+    return sorted(states, key=harsh)
+
+
+def wears(outcome: Outcome, world: World) -> bool:
+    """Whether a call took away something that was planted for later calls, or a folder above it."""
+    taken = [file.path.rstrip("/") for file in outcome.files if file.ok and file.how in _TAKES]
+    if not taken:
+        return False
+    inside = [item.path.rstrip("/") for item in world.items if item.where in ("inside", "linked")]
+    return any(path == gone or path.startswith(f"{gone}/") for gone in taken for path in (*inside, world.root))
 
 
 def moved(arguments: JsonObject, old: World, new: World) -> JsonObject:

@@ -73,7 +73,7 @@ def test_hidden_characters_in_an_answer_are_found() -> None:
 
 def test_the_same_answer_is_searched_once_and_more_than_the_bound_is_a_gap() -> None:
     assert judged(*[("t", "the same")] * 100).coverage.subjects["answers"].analyzed == 100
-    result = judged(*[("t", f"answer {number}") for number in range(100)])
+    result = judged(*[("t", f"answer {number}") for number in range(2_100)])
     assert result.coverage.gaps()
 
 

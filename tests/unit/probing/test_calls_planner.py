@@ -200,3 +200,14 @@ def test_effects_that_prove_nothing_are_not_worth_clean_starts() -> None:
     opened = payload("opened", PayloadClass.TRAVERSAL_READ, EffectKind.OPENED)
     talk = hold(benign, tool("read", "path"), kit=SmallKit(payloads=(opened,)))
     assert talk.kinds.count("restart") == 0
+
+
+def test_a_call_that_takes_the_planted_files_away_is_followed_by_a_clean_start() -> None:
+    def server(call: Call, world: World) -> Says:
+        gone = {"path": world.root, "how": "delete"}
+        return Says(more={"files": [gone]}) if call.item == "delete_all" else Says()
+
+    talk = hold(server, tool("delete_all", "path"), tool("read", "path"), kit=SmallKit(payloads=(READ,)))
+    assert [call.item for call in talk.of(Purpose.BASELINE)] == ["read", "delete_all"]
+    assert talk.kinds.count("restart") == 1
+    assert len({call.world for call in talk.calls}) == 2
