@@ -27,11 +27,15 @@ from harness.model.recording import (
     TransferEvent,
 )
 from harness.pipeline.fallback import choose_recorder
+from harness.sandbox import strace_launch
 from harness.sandbox.base import ExitReport, LaunchSpec
+from harness.sandbox.containers import kill_container
 from harness.sandbox.docker import DockerSandbox, docker_sandbox
 from harness.sandbox.engine import Engine
+from harness.sandbox.hardening import tracer_config
 from harness.sandbox.images import ensure_image
 from harness.sandbox.lease import StateDirectory
+from harness.sandbox.strace import Tracer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.docker]
 
@@ -86,6 +90,17 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[DockerSandbox]:
     ):
         assert await sandbox.use_strace() is None
         yield sandbox
+
+
+@pytest.fixture(scope="module")
+def program() -> bytes:
+    """The static program of recorder_target.c."""
+
+    async def compile_it() -> bytes:
+        async with Engine() as engine:
+            return await compiled_target(engine)
+
+    return anyio.run(compile_it)
 
 
 def spec(image: str, *argv: str, **fields: Any) -> LaunchSpec:
@@ -219,9 +234,7 @@ async def test_a_watched_target_is_who_it_would_be_unwatched(sandbox: DockerSand
     assert traced["TracerPid"] != "0" and plain["TracerPid"] == "0"
 
 
-async def test_a_target_that_fights_back_hides_nothing(sandbox: DockerSandbox) -> None:
-    async with Engine() as engine:
-        program = await compiled_target(engine)
+async def test_a_target_that_fights_back_hides_nothing(sandbox: DockerSandbox, program: bytes) -> None:
     launch = spec("base", "/home/user/target", "tamper", "400", seed={"target": program})
     life = await live(sandbox, launch.model_copy(update={"executables": frozenset({"target"})}), until=None)
     whole(life)
@@ -235,9 +248,7 @@ async def test_a_target_that_fights_back_hides_nothing(sandbox: DockerSandbox) -
     )
 
 
-async def test_short_lives_chains_daemons_and_other_machines_calls(sandbox: DockerSandbox) -> None:
-    async with Engine() as engine:
-        program = await compiled_target(engine)
+async def test_short_lives_chains_daemons_and_other_machines_calls(sandbox: DockerSandbox, program: bytes) -> None:
     modes = ["spawns 100", "chain 5", "daemon", *(["call32"] if platform.machine() == "x86_64" else [])]
     script = "; ".join(f"/tmp/target {mode}" for mode in modes)
     script = f"cp target /tmp/target; chmod 700 /tmp/target; {script}; true"
@@ -270,3 +281,37 @@ async def test_where_ebpf_can_not_be_had_strace_takes_its_place_and_that_is_said
             life = await live(sandbox, spec("base", "true"), until=None)
     whole(life)
     assert life.execs() == [("true",)]
+
+
+async def test_a_tracer_that_may_not_trace_says_so_and_does_not_hang(
+    sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_capability(**options: Any) -> dict[str, Any]:
+        config = tracer_config(**options)
+        return {**config, "HostConfig": {**config["HostConfig"], "CapAdd": []}}
+
+    monkeypatch.setattr(strace_launch, "tracer_config", without_capability)
+    problem = await sandbox.use_strace()
+    assert problem is not None and "Operation not permitted" in problem
+
+
+async def test_a_tracer_that_is_killed_leaves_a_record_that_is_not_whole(sandbox: DockerSandbox) -> None:
+    async with Engine() as engine, sandbox.launch(spec("base", "sh", "-c", "echo up; read line")) as process:
+        recording = process.recording
+        assert isinstance(recording, Tracer)
+        async with anyio.create_task_group() as tasks:
+
+            async def read() -> None:
+                async for _ in recording.batches():
+                    pass
+
+            tasks.start_soon(read)
+            with anyio.fail_after(60):
+                assert await process.stdout.receive() == b"up\n"
+                await kill_container(engine, recording.name)
+                await recording.ended.wait()
+                await process.mark("call:tool:77", "n-call")
+                await process.stop(0.5)
+                end = await recording.stop()
+    assert (end.early, end.complete) == (True, False)
+    assert end.marks_missing == ("n-call",) and grade_of(end) is Grade.NONE
