@@ -63,7 +63,8 @@ class Probe(Record):
     `ids`: those that an answer can carry, each as JSON text, at most
     `answers` times. `alive`: the request sent right behind, with the
     id `alive_id`, whose answer says that the server goes on. `version`: the protocol version that was proposed.
-    `patience`: seconds that the answers are waited for once the server is known to live. `accepted`: how bad it is
+    `patience`: seconds that the answers are waited for once the server is known to live, `wait`: that the
+    sign of life is, 0 for the usual time. `accepted`: how bad it is
     where what must be rejected is accepted. `attempt`: 2 when it is sent again in a fresh session.
     """
 
@@ -83,6 +84,7 @@ class Probe(Record):
     method: str = ""
     version: str = ""
     patience: float = 0.0
+    wait: float = 0.0
     attempt: int = 1
     transport: Transport = Transport.STDIO
     http: HttpShape | None = None
@@ -104,6 +106,7 @@ class Probed(Record):
 
     probe: str
     state: Literal["alive", "silent", "closed", "unsent"]
+    closed: str = ""
     seconds: float = 0.0
     bytes_sent: int = 0
     memory_bytes: int | None = None

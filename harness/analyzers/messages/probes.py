@@ -16,7 +16,7 @@ from harness.analyzers.messages.probes_answers import (
     Kind,
     judged_acceptance,
     kind_of,
-    leaks,
+    leak_of,
     rounded,
     same_number,
 )
@@ -54,6 +54,9 @@ GROWTH_FACTOR = 32
 #: The same for what comes back.
 USUAL_ANSWER = 1 << 20
 ANSWER_FACTOR = 16
+
+#: Why nothing more was read, where that is our doing: the bound has a finding of its own.
+_OUR_BOUNDS = frozenset({"byte limit", "message limit"})
 
 PHASE = "probe:"
 #: Ids of probes are at least this; those of ordinary requests are counted from 1. (Odd ids count while one is sent.)
@@ -248,6 +251,8 @@ class ProbesFold:
             self._leaks(event, session, message, None)
             return
         case = session.cases.get(key)
+        if case is not session.current and not _of_a_probe(key):
+            case = None  # an odd id is the answer to the message that had it, while that one is at hand
         if case is not None and not (identifier is None and kind_of(message, None) is Kind.ERROR):
             case.answers += 1
             if case.answers == case.probe.answers * len(case.probe.ids) + 1:
@@ -295,7 +300,8 @@ class ProbesFold:
             self._note(rules.UNKNOWN_ID, "id:unknown", probe, event, f"id {canonical_json(identifier)[:80]}")
 
     def _leaks(self, event: FrameEvent, session: _Session, message: JsonObject, probe: Probe | None) -> None:
-        for fault, text in leaks(message, probe, self._secrets):
+        if (leak := leak_of(message, probe, self._secrets)) is not None:
+            fault, text = leak
             about = probe or _probe_of(session)
             self._note(fault, f"leak:{fault.severity}:{fault.cwe}", about, event, text)
 
@@ -325,7 +331,7 @@ class ProbesFold:
                 self._standstill(probe, event, sure=sure)
                 continue
             exit_event = self._exits.get((name, 1))
-            if exit_event is None or exit_event.ended_by not in ("target", "harness"):
+            if probed.closed in _OUR_BOUNDS or exit_event is None or exit_event.ended_by not in ("target", "harness"):
                 continue
             how = ending_of(exit_event) if exit_event.ended_by == "target" else "it closed its stdout"
             fault = rules.OUT_OF_MEMORY if exit_event.oom_killed else rules.CRASH if sure else rules.CRASH_ONCE

@@ -16,8 +16,11 @@ from harness.probing.chain import Ground
 from harness.probing.malformed.catalog import Catalog
 from harness.probing.malformed.templates import Ids, meta
 
-#: After so many deaths no more is sent: the rest would tell the same, at a start each.
-MAX_DEATHS = 4
+#: Once deaths and fresh starts took so many seconds, or there were so many of them, no more is sent.
+MOST_SECONDS = 60.0
+MAX_DEATHS = 40
+#: How long a sign of life is waited for where a message of the same family made the server stand still, twice.
+SHORT_WAIT = 2.0
 
 #: Methods that a server can be asked for a sign of life, beside ping: the lists that it gave.
 _LISTS = {
@@ -41,6 +44,8 @@ class ProbePlanner:
         #: The method that a sign of life is asked for with: the last that was tried.
         self.alive = ""
         self._deaths = 0
+        self._mourned = 0.0
+        self._sure: set[tuple[Family, str]] = set()
         self._unsent: list[Unsent] = []
         self._seen: Observation | None = None
         self._steps = self._conversation()
@@ -61,7 +66,15 @@ class ProbePlanner:
         yield Action(number=0, kind=ActionKind.CONCLUDE, books=books)
 
     def _find_alive(self) -> Steps:
-        """How this server says that it lives: what it answers of ping and the lists that it gave."""
+        """How this server says that it lives: what it answers of ping and the lists that it gave.
+
+        Where it answers none, reading its lists may have been too much for it: it gets a fresh session.
+        """
+        if (yield from self._ask_for_life(1)):
+            return True
+        return (yield from self._again()) and (yield from self._ask_for_life(2))
+
+    def _ask_for_life(self, attempt: int) -> Steps:
         for number, method in enumerate(alive_methods(self._surface)):
             probe = Probe(
                 id=f"A{number + 1:02}",
@@ -70,17 +83,22 @@ class ProbePlanner:
                 sends=(),
                 must=Must.LIVE,
                 transport=self._transport,
+                attempt=attempt,
             )
             self.alive = method
             yield self._action(probe)
-            if self._state() == "alive":
-                return True
-            if self._state() in ("closed", "unsent") and not (yield from self._again()):
-                return False
+            if self._state() in ("alive", "closed", "unsent"):
+                return self._state() == "alive"
         return False
 
     def _one(self, probe: Probe) -> Steps:
-        """Send it; where the server does not live on, once more in a fresh session. True when it can go on."""
+        """Send it; where the server does not live on, once more in a fresh session. True when it can go on.
+
+        What a second message of its family did twice already is not asked of a third.
+        """
+        before = self._left()
+        if (probe.family, "silent") in self._sure:
+            probe = probe.model_copy(update={"wait": SHORT_WAIT})
         yield self._action(probe)
         state = self._state()
         if state == "alive":
@@ -88,14 +106,16 @@ class ProbePlanner:
         if state == "unsent":
             self._unsent.append(Unsent(probe=probe.id, reason="limit", detail=self._detail()))
             return not self._out_of_time() and (yield from self._again())
+        usable = yield from self._again()
         self._deaths += 1
-        if not (yield from self._again()):
-            return False
-        yield self._action(probe.model_copy(update={"attempt": 2}))
-        if self._state() == "alive":
-            return True
-        self._deaths += 1
-        return self._deaths < MAX_DEATHS and (yield from self._again())
+        if usable and (probe.family, state) not in self._sure:
+            yield self._action(probe.model_copy(update={"attempt": 2}))
+            usable = self._state() == "alive"
+            if not usable:
+                self._sure.add((probe.family, self._state()))
+                usable = yield from self._again()
+        self._mourned += max(0.0, before - self._left())
+        return usable and self._deaths < MAX_DEATHS and self._mourned < MOST_SECONDS
 
     def _again(self) -> Steps:
         """A fresh session. True when it was greeted."""
@@ -123,6 +143,10 @@ class ProbePlanner:
 
     def _detail(self) -> str:
         return self._seen.detail if self._seen is not None else ""
+
+    def _left(self) -> float:
+        """Seconds that are left of the run's time, as last told."""
+        return self._seen.left if self._seen is not None and self._seen.left is not None else 0.0
 
     def _out_of_time(self) -> bool:
         return self._seen is not None and self._seen.left is not None and self._seen.left <= 0
