@@ -30,12 +30,13 @@ def draft(
     The same arguments give the same draft. Never raises: a schema that can't be met gives a draft without candidates
     and its `problem`.
     """
+    known = regexes or Unknown()
     first: Walk | None = None
     full: JsonObject = {}
     tried: list[JsonObject] = []
     problem = ""
     for choice in range(MOST_CHOICES):
-        walk = Walk(Schemas(schema), context, item, description[:4000], regexes or Unknown(), place, choice)
+        walk = Walk(Schemas(schema), context, item, description[:4000], known, place, choice)
         try:
             made = walk.arguments()
         except (Unmakeable, RecursionError, ArithmeticError, ValueError, TypeError) as error:
@@ -47,11 +48,15 @@ def draft(
             tried = [*_varied(least, walk.leaves), made, *_with_one(least, made, walk.optional)]
         else:
             tried += [least, made]
+    spare = known.spare(schema)
     if first is None:
-        return Draft(item=item, problem=problem)
+        return Draft(item=item, candidates=spare, problem=problem)
+    different = _different(tried)
+    valid = [arguments for arguments in different if not known.refused(schema, arguments)]
+    invalid = [arguments for arguments in different if arguments not in valid]
     return Draft(
         item=item,
-        candidates=_different(tried),
+        candidates=(*valid, *spare, *invalid)[: MOST_CANDIDATES + len(spare)],
         full=full,
         leaves=tuple(first.leaves),
         points=tuple(first.points),
@@ -152,11 +157,11 @@ def _set(arguments: JsonObject, values: dict[str, JsonValue]) -> JsonObject:
     return changed
 
 
-def _different(tried: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+def _different(tried: Sequence[JsonObject]) -> list[JsonObject]:
     seen: dict[str, JsonObject] = {}
     for arguments in tried:
         seen.setdefault(canonical_json(arguments), arguments)
-    return tuple(list(seen.values())[:MOST_CANDIDATES])
+    return list(seen.values())
 
 
 def _follow(made: Draft, arguments: JsonObject, hint: Hint) -> Iterable[JsonObject]:

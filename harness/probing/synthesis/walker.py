@@ -23,10 +23,21 @@ MOST_LEAVES = 1_000
 
 
 class Regexes(Protocol):
-    """What is known of a schema's regular expressions; they are never run in this process."""
+    """What is known of schemas whose evaluation can be endless: their regular expressions, and their validation.
+
+    Neither is ever run in this process.
+    """
 
     def fitting(self, pattern: str, values: tuple[str, ...]) -> tuple[str, ...]:
         """Values that match, those given first, then made ones; empty when nothing is known."""
+        ...
+
+    def refused(self, schema: JsonValue, arguments: JsonObject) -> bool:
+        """Whether these arguments are known to be invalid by this schema."""
+        ...
+
+    def spare(self, schema: JsonValue) -> tuple[JsonObject, ...]:
+        """Valid arguments that were made by other means."""
         ...
 
 
@@ -34,6 +45,12 @@ class Unknown:
     """Nothing is known: values are kept as they are."""
 
     def fitting(self, pattern: str, values: tuple[str, ...]) -> tuple[str, ...]:
+        return ()
+
+    def refused(self, schema: JsonValue, arguments: JsonObject) -> bool:
+        return False
+
+    def spare(self, schema: JsonValue) -> tuple[JsonObject, ...]:
         return ()
 
 
