@@ -202,6 +202,9 @@ class Tracer:
                 await self._listen(streams)
         except HarnessError as error:
             self._error = error if isinstance(error, EngineError) else EngineError(error.message, remedy=error.remedy)
+        except anyio.get_cancelled_exc_class():
+            self._in.close()  # the launch is given up: nobody will read
+            raise
         finally:
             self._early = not self._stopping
             if self._streams is not None:

@@ -58,7 +58,11 @@ async def start_tracer(
         uid=uid,
     )
     tasks.start_soon(tracer.run)
-    await tracer.ready()
+    try:
+        await tracer.ready()
+    except BaseException:
+        tracer.close()
+        raise
     return tracer
 
 
