@@ -24,6 +24,7 @@ COMMANDS = {
     "scan": "scan",
     "replay": "replay",
     "report": "report",
+    "reproduce": "reproduce",
     "diff": "diff",
     "payloads": "payloads",
     "analyzers": "analyzers",

@@ -171,7 +171,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     if (given["target"] is None) == (not argv):
         raise UsageError("give either a TARGET or -- COMMAND ARGS", remedy="see 'harness run --help'")
     outputs = Outputs(given["formats"], given["output"], given)
-    secrets = _environment(given["environment"])
+    secrets = environment_of(given["environment"])
     level = ActiveLevel(given["active"])
     calls = level is ActiveLevel.TOOL_CALLS
     options = RunOptions(
@@ -219,7 +219,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     return int(result.exit_code)
 
 
-def _environment(pairs: tuple[str, ...]) -> dict[str, str]:
+def environment_of(pairs: tuple[str, ...]) -> dict[str, str]:
     """Parse `K=V`; raises UsageError without saying the value."""
     found: dict[str, str] = {}
     for number, pair in enumerate(pairs, 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.model.base import sha256_hex
@@ -11,6 +11,8 @@ from harness.model.payload import Boundary
 from harness.model.plan import Action, ActionKind, Adjustment, Observation
 from harness.model.world import World
 from harness.probing.oracle.effects import Sighting, sightings
+from harness.probing.oracle.fold import Confirmation
+from harness.probing.oracle.proof import Judgement
 from harness.probing.oracle.reissue import Reissue, fresh
 
 
@@ -27,6 +29,28 @@ class Recorded:
     control: tuple[Call, ...]
     control_world: World
     boundaries: tuple[Boundary, ...] = ()
+
+
+def recorded_of(judgement: Judgement, fold: Confirmation, answers: Mapping[str, str]) -> Recorded | None:
+    """What is needed to try a proven payload again; None when its world is not in the recording.
+
+    `answers`: the texts that came of calls, by their ids.
+    """
+    group = judgement.confirming[0]
+    control = judgement.controls[0] if judgement.controls else None
+    world = fold.world(group.call.world)
+    beside = fold.world(control.call.world) if control is not None else world
+    if world is None or beside is None:
+        return None
+    steps = tuple(trace.call for trace in group.steps)
+    return Recorded(
+        steps=steps,
+        world=world,
+        answers=tuple(answers.get(step.id, "") for step in steps),
+        control=tuple(trace.call for trace in control.steps) if control is not None else (),
+        control_world=beside,
+        boundaries=fold.boundaries,
+    )
 
 
 class ReproductionPlanner:

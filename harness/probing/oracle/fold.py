@@ -12,6 +12,7 @@ from harness.model.call import BoundariesEvent, Call, CallBooksEvent, CallEndEve
 from harness.model.finding import Finding
 from harness.model.flow import GatewayEndEvent
 from harness.model.kernel import RecorderEndEvent
+from harness.model.payload import Boundary
 from harness.model.probe import ProbeEvent
 from harness.model.recording import Event, Grade, Manifest, WorldEvent
 from harness.model.result import AnalyzerResult, AnalyzerStatus
@@ -97,14 +98,7 @@ class Confirmation:
         for group in self._groups.values():
             for trace in group.steps:
                 trace.network = trace.network or self._modes.get(trace.session, self._manifest.network)
-        best: dict[tuple[str, ...], Judgement] = {}
-        for judgement in self._judgements():
-            call = judgement.payload.call
-            key = (str(call.payload_class), call.method, call.item, call.argument)
-            known = best.get(key)
-            if known is None or _rank(judgement) < _rank(known):
-                best[key] = judgement
-        findings = tuple(self._finding(best[key]) for key in sorted(best))
+        findings = tuple(self._finding(judgement) for judgement in self._best())
         return AnalyzerResult(
             name=NAME,
             version=VERSION,
@@ -116,6 +110,31 @@ class Confirmation:
     def judgements(self) -> tuple[Judgement, ...]:
         """Every payload call whose effect was seen, judged; for reproduction and for tests."""
         return tuple(self._judgements())
+
+    def confirmed(self) -> dict[str, Judgement]:
+        """What is proven, by the id of its finding; after `finish`."""
+        return {self._finding(j).id: j for j in self._best() if j.standing is Standing.CONFIRMED}
+
+    def world(self, nonce: str) -> World | None:
+        """The world of that nonce."""
+        known = self._worlds.get(nonce)
+        return known[0] if known is not None else None
+
+    @property
+    def boundaries(self) -> tuple[Boundary, ...]:
+        """All that were found."""
+        return tuple(self._facts.boundaries)
+
+    def _best(self) -> tuple[Judgement, ...]:
+        """For each class, item and argument the payload that is proven best."""
+        best: dict[tuple[str, ...], Judgement] = {}
+        for judgement in self._judgements():
+            call = judgement.payload.call
+            key = (str(call.payload_class), call.method, call.item, call.argument)
+            known = best.get(key)
+            if known is None or _rank(judgement) < _rank(known):
+                best[key] = judgement
+        return tuple(best[key] for key in sorted(best))
 
     def _judgements(self) -> Iterator[Judgement]:
         about: dict[int, list[Group]] = {}
