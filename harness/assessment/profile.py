@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from harness.assessment.destinations import Destinations
 from harness.assessment.paths import FolderSet
 from harness.model.base import JsonObject, Record
 from harness.model.recording import (
     Event,
+    FlowEvent,
     Origin,
     Phase,
     ProcessEvent,
@@ -22,7 +24,6 @@ from harness.model.recording import (
 )
 
 MAX_PROCESSES = 200
-MAX_EGRESS = 200
 MAX_DELETED = 100
 MAX_EXECUTABLES = 100
 ARGV_WORDS = 12
@@ -33,7 +34,7 @@ _WRITING = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
 _MAKES_FIRST = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "truncate", "chmod", "fchmodat", "chown", "fchownat"})
 _MAKES_SECOND = frozenset({"rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat"})
 _DELETES = frozenset({"unlink", "unlinkat", "rmdir", "rename", "renameat", "renameat2"})
-_SENDS = frozenset({"connect", "sendto", "sendmsg", "sendmmsg"})
+_SOCKETS = frozenset({"socket", "connect", "sendto", "sendmsg", "sendmmsg"})
 _FILES = _OPENS | _MAKES_FIRST | _MAKES_SECOND | _DELETES
 
 #: Calls that a container makes before what is recorded begins: the runtime's between loading a filter and the first
@@ -64,8 +65,7 @@ class Profiler:
         self._programs: dict[tuple[str, int], str] = {}
         self._processes: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._more_processes = 0
-        self._egress: dict[tuple[str, str, str], dict[str, Any]] = {}
-        self._more_egress = 0
+        self._destinations = Destinations()
         self._read = FolderSet()
         self._written = FolderSet()
         self._deleted: dict[str, None] = {}
@@ -82,8 +82,11 @@ class Profiler:
             if event.call in _FILES:
                 if _counts(event) and event.result is not None and event.result >= 0:
                     self._file(event)
-            elif event.call in _SENDS and _counts(event):
-                self._send(event)
+            elif event.call in _SOCKETS and _counts(event):
+                self._destinations.call(event, _phase(event), self._program(event.session, event.pid))
+        elif isinstance(event, FlowEvent):
+            if event.session != Phase.INSTALL.value:
+                self._destinations.flow(event, _phase(event))
         elif isinstance(event, ProcessEvent):
             if _counts(event):
                 self._process(event)
@@ -97,12 +100,13 @@ class Profiler:
     def finish(self) -> Behavior:
         """What was seen so far; empty where nothing was recorded."""
         if not self._recorded:
-            return Behavior()
+            return Behavior(egress=self._destinations.rows()) if self._destinations.any_flow else Behavior()
         read, written = self._read.shown(), self._written.shown()
         deleted = [*self._deleted, *([f"and {self._more_deleted} more"] if self._more_deleted else [])]
-        destinations = sorted({str(entry["destination"]) for entry in self._egress.values()})
+        egress = self._destinations.rows()
+        destinations = sorted({str(row["destination"]) for row in egress if "destination" in row})
         return Behavior(
-            egress=_rows(self._egress.values(), self._more_egress),
+            egress=egress,
             processes=_rows(self._processes.values(), self._more_processes),
             files={"read": list(read), "written": list(written), "deleted": deleted},
             profile={
@@ -130,28 +134,6 @@ class Profiler:
         changed = event.path2 if call in _MAKES_SECOND else path if call in _MAKES_FIRST else None
         if changed is not None:
             self._written.add(changed)
-
-    def _send(self, event: SyscallEvent) -> None:
-        destinations = (event.remote,) if event.remote and event.result == 0 else event.addresses
-        for destination in destinations:
-            if not destination or destination.startswith(("unix:@", "AF_")) or destination == "unix:":
-                continue
-            key = (destination[:300], event.call, _phase(event))
-            row = self._egress.get(key)
-            if row is None:
-                if len(self._egress) >= MAX_EGRESS:
-                    self._more_egress += 1
-                    continue
-                row = self._egress[key] = {
-                    "destination": key[0],
-                    "call": event.call,
-                    "phase": key[2],
-                    "program": self._program(event.session, event.pid),
-                    "count": 0,
-                    "succeeded": 0,
-                }
-            row["count"] += 1
-            row["succeeded"] += event.result is not None and event.result >= 0
 
     def _process(self, event: ProcessEvent) -> None:
         key = (event.session, event.pid)

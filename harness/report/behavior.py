@@ -59,8 +59,9 @@ def destinations(facts: BehaviorFacts) -> Iterator[Row]:
             yield _more(row)
             continue
         by = _file_name(_text(row, "program"))
-        what = f"{_text(row, 'call')} {_text(row, 'destination')}".strip()
-        yield Row(one_line(what, _ARGV), name(by) if by else "", *_when(row))
+        way = _text(row, "application") or _text(row, "call")
+        what = f"{way} {_text(row, 'destination')}".strip()
+        yield Row(one_line(f"{what}{_moved(row)}", _ARGV), name(by) if by else "", *_when(row))
 
 
 def files(facts: BehaviorFacts) -> Iterator[Row]:
@@ -68,6 +69,14 @@ def files(facts: BehaviorFacts) -> Iterator[Row]:
     for kind in ("deleted", "written", "read"):
         for path in _list(facts.files, kind):
             yield Row(one_line(path, _ARGV), kind, "", "")
+
+
+def _moved(row: JsonObject) -> str:
+    """How many bytes went each way, and whether they could be read, where the gateway told."""
+    if "sent" not in row:
+        return ""
+    unread = ", unreadable" if row.get("unreadable") else ""
+    return f" ({_text(row, 'sent')} bytes sent, {_text(row, 'received')} received{unread})"
 
 
 def _more(row: JsonObject) -> Row:

@@ -9,16 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.assessment.assemble import summarize
+from harness.assessment.destinations import MAX_ROWS
 from harness.assessment.paths import FolderSet
 from harness.assessment.profile import (
     MAX_DELETED,
-    MAX_EGRESS,
     MAX_PROCESSES,
     START_CALLS,
     Behavior,
     Profiler,
     seccomp_profile,
 )
+from harness.model.flow import FlowEvent, FlowPart
 from harness.model.recording import Event, Origin, ProcessEvent, RecorderEndEvent, SyscallEvent, TransferEvent
 
 NODE = "/opt/node/22/bin/node"
@@ -124,7 +125,7 @@ def test_everything_is_bounded() -> None:
     profiler.event(end())
     found = profiler.finish()
     assert (len(found.processes), found.processes[-1]) == (MAX_PROCESSES + 1, {"more": 3000 - MAX_PROCESSES})
-    assert (len(found.egress), found.egress[-1]) == (MAX_EGRESS + 1, {"more": 3000 - MAX_EGRESS})
+    assert (len(found.egress), found.egress[-1]) == (MAX_ROWS + 1, {"more": 3000 - MAX_ROWS})
     assert len(found.files["deleted"]) == MAX_DELETED + 1
     assert found.files["read"] == [f"/r{number}/" for number in range(9)]
     assert len(json.dumps(found.model_dump())) < 1 << 20
@@ -148,3 +149,29 @@ def test_a_folder_set_holds_every_path_and_stays_small(given_paths: list[str], m
 def test_the_summary_counts_what_was_lost() -> None:
     summary = summarize([end(lost={"bulk": 3, "vital": 1}), end(session="two", lost={"bulk": 2})])
     assert summary.lost == 6
+
+
+def test_a_destination_is_told_by_its_flow_and_by_its_program() -> None:
+    connect = {"local": "10.0.0.9:40001", "remote": "93.184.215.14:443", "addresses": ("93.184.215.14:443",)}
+    flow = FlowEvent(
+        phase="discover", flow=1, protocol="tcp", application="https", local="10.0.0.9:40001",
+        remote="93.184.215.14:443", sni="api.example.com", sent=120, received=30,
+    )  # fmt: skip
+    asked = FlowEvent(
+        phase="discover", flow=2, protocol="udp", application="dns", local="10.0.0.9:5000", remote="192.168.1.1:53",
+        parts=(FlowPart(what="dns-question", text="api.example.com A"),),
+    )  # fmt: skip
+    found = seen(
+        process("exec", path=NODE), asked, call("connect", **connect), call("connect", addresses=("unix:/x",)),
+        flow, flow, end(),
+    )  # fmt: skip
+    assert [(row["destination"], row.get("application", row.get("call")), row["count"]) for row in found.egress] == [
+        ("api.example.com", "dns", 1),
+        ("api.example.com:443", "https", 2),
+        ("unix:/x", "connect", 1),
+    ]
+    https = found.egress[1]
+    assert (https["program"], https["sent"], https["received"]) == (NODE, 240, 60)
+    assert (https["address"], https["port"], https["protocol"]) == ("93.184.215.14", 443, "tcp")
+    assert found.profile["destinations"] == ["api.example.com", "api.example.com:443", "unix:/x"]
+    assert seen(flow).egress[0]["destination"] == "api.example.com:443"

@@ -17,7 +17,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=6,
 )
-keys = st.sampled_from(["program", "argv", "started_by", "phase", "count", "more", "destination", "call", "x"])
+keys = st.sampled_from(["program", "argv", "started_by", "phase", "count", "more", "destination", "call", "sent", "x"])
 rows = st.dictionaries(keys, values, max_size=6)
 file_keys = st.sampled_from(["read", "written", "deleted", "y"])
 
