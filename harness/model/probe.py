@@ -101,7 +101,7 @@ class Probed(Record):
     """What came of one probe. `state`: alive, silent (no sign of life in time), closed, or unsent.
 
     `memory_bytes`: the peak afterwards, `grown` how much it rose; None where it is not known. `seconds`: until the
-    server was known to live. `bytes_sent` counts the probe's own.
+    server was known to live. `closed`: why nothing more came. `bytes_sent` counts the probe's own.
     """
 
     probe: str
