@@ -56,6 +56,8 @@ FLAG_COMPAT, FLAG_X32, FLAG_DENIED, FLAG_NESTED, FLAG_ENTERED, FLAG_UNREADABLE, 
 )
 #: Records that are told afterwards have no number.
 UNNUMBERED = (1 << 64) - 1
+#: A process that the engine starts is a gate first, and with its second exec what it was started for.
+STEP_EXECS = 2
 #: How many records are held for their order before they are passed on all the same.
 HELD = 1 << 16
 _NOTED = ((FLAG_COMPAT, "compat32"), (FLAG_X32, "x32"), (FLAG_NESTED, "nested"), (FLAG_ENTERED, "entered"))
@@ -86,6 +88,8 @@ class RecordDecoder:
         self._highest = 0
         self._gate = 0
         self._gate_open = True
+        self._comers: dict[int, int] = {}  # processes that came from outside, and how many programs each has become
+        self._siblings: set[int] = set()  # such that only look as if they had
         self._marked: deque[str] = deque(maxlen=4096)
         self.received = 0
         self.damaged = 0
@@ -195,8 +199,11 @@ class RecordDecoder:
         elif self._gate_open or pid == self._gate:
             if kind == EXEC and not self._gate_open:
                 self._gate = 0
+                self._comers[pid] = STEP_EXECS
             else:
                 common["by"] = Origin.GATE
+        elif parent == 0 and self._arrives(kind, pid, number, result):
+            common["by"] = Origin.GATE
         if kind in (CALL, PENDING):
             return self._call(common, parts, addresses, kind, flags, number, result, notes)
         if kind == TRANSFERRED:
@@ -213,6 +220,25 @@ class RecordDecoder:
             common |= {"what": "exit", "code": None if died else result >> 8 & 0xFF, "signal": died or None}
             return ProcessEvent.model_validate(common)
         return None
+
+    def _arrives(self, kind: int, pid: int, number: int, result: int) -> bool:
+        """Is a process without a parent in its namespace one that the engine is still bringing there?
+
+        That is a later step of an install: it becomes the gate, and then the step. A child that one of these made to
+        look like a sibling has no parent there either, and was announced by its fork.
+        """
+        if kind == FORK and not number:
+            self._siblings.add(result & 0xFFFFFFFF)
+        if pid in self._siblings:
+            if kind == EXIT:
+                self._siblings.discard(pid)
+            return False
+        execs = self._comers.get(pid, 0) + (kind == EXEC)
+        if kind == EXIT:
+            self._comers.pop(pid, None)
+        else:
+            self._comers[pid] = execs
+        return execs < STEP_EXECS
 
     def _mark(
         self,

@@ -64,6 +64,7 @@ def _socket(args: Arguments, _: str) -> tuple[str, ...]:
 _NAMED: dict[str, tuple[int, Callable[[Arguments, str], tuple[str, ...]]]] = {
     "open": (2, lambda args, arch: _open_flags(args[1], arch)),
     "openat": (3, lambda args, arch: _open_flags(args[2], arch)),
+    "openat2": (3, lambda args, arch: _open_flags(args[2], arch)),  # the recorder puts them for the address of theirs
     "creat": (0, lambda args, arch: ("O_WRONLY", "O_CREAT", "O_TRUNC")),
     "socket": (2, _socket),
     "socketpair": (2, _socket),

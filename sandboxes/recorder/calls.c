@@ -37,7 +37,7 @@ void choose_calls(void)
     CALL(uselib, KIND_PLAIN, 0, 1, .path = 1);
 #endif
     CALL(openat, KIND_OPEN, CALL_BLOCKING, 4, .path = 2, .base = 1);
-    CALL(openat2, KIND_OPEN, CALL_BLOCKING, 4, .path = 2, .base = 1);
+    CALL(openat2, KIND_OPEN, CALL_BLOCKING | CALL_HOW, 4, .path = 2, .base = 1);
     CALL(open_by_handle_at, KIND_OPEN, 0, 3);
     CALL(name_to_handle_at, KIND_PLAIN, 0, 5, .path = 2, .base = 1);
     CALL(faccessat, KIND_ACCESS, 0, 3, .path = 2, .base = 1);

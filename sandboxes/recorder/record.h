@@ -2,8 +2,9 @@
  *
  * A record is a `struct record`, then parts (`struct part` and `length` bytes each, no padding) up to `size`.
  * `space` says which of the recorded pid namespaces it is of, and `sequence` counts its records over all rings from 0,
- * drops included: a gap is a lost record. `time` is CLOCK_MONOTONIC in nanoseconds. pid, tid and parent are numbers in the target's own pid namespace, also for nested ones; parent is 0
- * where it lives outside.
+ * drops included: a gap is a lost record. `time` is CLOCK_MONOTONIC in nanoseconds. pid, tid and parent are numbers in
+ * the target's own pid namespace, also for nested ones; parent is 0 where it lives
+ * outside.
  */
 #ifndef RECORD_H
 #define RECORD_H
@@ -138,6 +139,7 @@ enum call_flag {
     CALL_TRACKED = 2, /* filters look at its arguments: remember whether it was entered */
     CALL_BLOCKING = 4, /* may never return: kept in `pending` while it runs */
     CALL_COMPARED = 16, /* its paths are read at the beginning as well, and compared */
+    CALL_HOW = 64,    /* the third argument points to flags: they take its place */
     CALL_WAITS = 32,  /* for descriptors as well: told from WAIT_SECONDS on, and WAITS_MAX times at most */
     CALL_SENDS = 8,   /* a result over zero is bytes written to the first argument */
 };

@@ -37,7 +37,7 @@ static __always_inline s64 seconds_slept(const u64 *arguments, u8 kind, u8 addre
         if (arguments[0] != 1)
             return 1;
         s64 left = time[0] * 1000000000LL + time[1] - (s64)bpf_ktime_get_ns();
-        return left > 0 ? (u64)left / 1000000000ULL : 0;
+        return left > 0 ? ((u64)left + 500000000ULL) / 1000000000ULL : 0; /* some time has passed since it was said */
     }
     return time[0];
 }
@@ -193,6 +193,11 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
     if (call.flags & CALL_BLOCKING)
         forget_pending(task);
     read_arguments(arguments, regs, 0);
+    if (call.flags & CALL_HOW) { /* struct open_how begins with them: <linux/openat2.h> */
+        u64 how = 0;
+        bpf_probe_read_user(&how, sizeof how, (void *)arguments[2]);
+        arguments[2] = how;
+    }
     if (call.flags & CALL_SENDS && result > 0)
         count_bytes(arguments[0], 0, result, place);
 

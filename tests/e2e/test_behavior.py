@@ -33,6 +33,8 @@ MODES = {
     "metadata": {"behavior.network.metadata"},
     "flood": {"behavior.flood.calls"},
 }
+#: What gives findings below that only: the mode, the rule, and what its evidence must tell.
+SOFT = {"sleep": ("behavior.evasion.long-sleep", {"python3.13: clock_nanosleep: 600 s", "python3.13: poll: 600 s"})}
 #: Of these the finding blocks under the default policy.
 BLOCKING = {"bashrc", "git-hook", "agent-config", "fetch", "self-made", "delete"}
 
@@ -65,8 +67,8 @@ def behaviors(result: dict[str, Any]) -> dict[str, str]:
 
 
 def whole(result: dict[str, Any]) -> bool:
-    """True when every behaviour analyzer completed."""
-    states = {a["status"] for a in result["analyzers"] if a["name"].startswith("behavior.")}
+    """True when every behaviour analyzer completed; what was not asked for (a gateway, a second look) is not meant."""
+    states = {a["status"] for a in result["analyzers"] if a["name"].startswith("behavior.") and a["required"]}
     return states == {"COMPLETED"}
 
 
@@ -74,7 +76,7 @@ def test_every_mode_is_tried() -> None:
     listed = subprocess.run(
         [sys.executable, str(SERVERS / "behaves_badly.py"), "--list"], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert sorted(listed) == sorted([*MODES, *(f"{mode}-benign" for mode in MODES)])
+    assert sorted(listed) == sorted(f"{mode}{twin}" for mode in (*MODES, *SOFT) for twin in ("", "-benign"))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -89,6 +91,17 @@ def test_bad_behaviour_is_called_by_its_name(mode: str) -> None:
     for finding in result["findings"]:
         if finding["rule_id"] in MODES[mode]:
             assert all(piece["seq"] for piece in finding["evidence"])
+
+
+@pytest.mark.parametrize("mode", SOFT)
+def test_a_soft_signal_is_told_and_its_twin_gives_none(mode: str) -> None:
+    rule, told = SOFT[mode]
+    result = judged(str(SERVERS / "behaves_badly.py"), f"--arg={mode}")
+    (finding,) = [finding for finding in result["findings"] if finding["rule_id"] == rule]
+    assert {piece["text"] for piece in finding["evidence"]} == told
+    assert (behaviors(result), result["verdict"], whole(result)) == ({}, "SAFE", True)
+    twin = judged(str(SERVERS / "behaves_badly.py"), f"--arg={mode}-benign")
+    assert [finding for finding in twin["findings"] if finding["rule_id"].startswith("behavior.")] == []
 
 
 @pytest.mark.parametrize("mode", MODES)

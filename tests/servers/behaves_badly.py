@@ -7,9 +7,11 @@ can be, and in order. Everything here is harmless: it happens in a sandbox, to p
 import ctypes
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -136,6 +138,24 @@ def telltales() -> None:
 def telltales_benign() -> None:
     if Path("/.dockerenv").exists():
         sys.stderr.write("in a container: no browser will be opened\n")
+
+
+def sleep() -> None:
+    def later() -> None:
+        time.sleep(600)
+        connect("169.254.169.254", 80)
+
+    threading.Thread(target=later, daemon=True).start()
+    threading.Thread(target=select.poll().poll, args=(600_000,), daemon=True).start()
+
+
+def sleep_benign() -> None:
+    def often() -> None:
+        while True:
+            time.sleep(0.2)
+            select.poll().poll(1500)
+
+    threading.Thread(target=often, daemon=True).start()
 
 
 def delete() -> None:

@@ -55,6 +55,16 @@ SLEEPS = Kind(
     level=_HEURISTIC,
     remediation="See what it does when it wakes up.",
 )
+ACTS_AFTER_SLEEP = Kind(
+    "behavior.evasion.acts-after-sleep",
+    "Slept for long, and acted when it woke up",
+    Severity.MEDIUM,
+    "A thread of the server slept longer than most analyses last, and right after that started a program, opened a "
+    "connection or a planted secret.",
+    threat=_THREAT,
+    level=_HEURISTIC,
+    remediation="Servers that look for something once in a while do this too; see what it is.",
+)
 TRACES_ITSELF = Kind(
     "behavior.evasion.self-trace",
     "Tried to trace itself",
@@ -81,14 +91,28 @@ FAMILIES = 3
 CALLS_AFTER_LOOK = 40
 MAX_LOOKERS = 1024
 _SECONDS = re.compile(r"(\d+) s")
+#: What comes so soon after a sleep was waited for; in nanoseconds.
+SOON = 2_000_000_000
+MAX_SLEEPERS = 1024
+#: Waits for descriptors; where their number (the argument at that place) is zero they are sleeps.
+_WAITS = {
+    "poll": 1,
+    "ppoll": 1,
+    "select": 0,
+    "pselect6": 0,
+    "epoll_wait": None,
+    "epoll_pwait": None,
+    "epoll_pwait2": None,
+}
+_SLEEPS = frozenset({"nanosleep", "clock_nanosleep", *_WAITS})
 
 
 class EvasionFold(BehaviorFold):
-    """Memory: families seen by setting, and processes that looked, both bounded."""
+    """Memory: families seen by setting, processes that looked and threads that slept, all bounded."""
 
     calls = OPENS | {
         "access", "faccessat", "faccessat2", "stat", "lstat", "newfstatat", "statx", "readlink", "readlinkat",
-        "ptrace", "nanosleep", "clock_nanosleep", "prctl",
+        "ptrace", "prctl", "connect", *_SLEEPS,
     }  # fmt: skip
 
     def __init__(self, analyzer: BehaviorAnalyzer, facts: Any) -> None:
@@ -96,6 +120,7 @@ class EvasionFold(BehaviorFold):
         self._telltales = PlaceTable(PlaceKind.TELLTALE)
         self._families: dict[str, tuple[SyscallEvent, Where]] = {}
         self._lookers: dict[tuple[str, int], int] = {}
+        self._sleepers: dict[tuple[str, int], tuple[int, int]] = {}
 
     def syscall(self, event: SyscallEvent) -> None:
         """Judge one call."""
@@ -107,8 +132,12 @@ class EvasionFold(BehaviorFold):
         elif call == "prctl":
             if "PR_SET_DUMPABLE" in event.flags and len(event.args) > 1 and event.args[1] == 0:
                 self.ledger.note(HIDES, "dumpable", event, self.attribution.where(event), "prctl(PR_SET_DUMPABLE, 0)")
-        elif call in ("nanosleep", "clock_nanosleep"):
+        elif call in _SLEEPS:
             self._sleep(event)
+        elif call == "connect":
+            self._woken(event, f"connect: {', '.join(event.addresses)}")
+        elif event.decoy:
+            self._woken(event, f"{call}: {event.path}")
         elif event.path is not None and event.path[:2] in ("/.", "/p", "/s", "/r", "/d"):
             place = self._telltales.find(event.path)
             if place is not None:
@@ -126,13 +155,29 @@ class EvasionFold(BehaviorFold):
 
     def _sleep(self, event: SyscallEvent) -> None:
         told = next((match for flag in event.flags if (match := _SECONDS.fullmatch(flag))), None)
-        seconds = int(told[1]) if told is not None else event.result or 0
-        if seconds >= LONG_SLEEP:
+        seconds = int(told[1]) if told is not None else 0
+        if seconds < LONG_SLEEP:
+            return
+        if len(self._sleepers) >= MAX_SLEEPERS:
+            del self._sleepers[next(iter(self._sleepers))]
+        self._sleepers[event.session, event.tid] = (event.t + seconds * 1_000_000_000, seconds)
+        place = _WAITS.get(event.call)
+        alone = event.call not in _WAITS or (place is not None and event.args[place : place + 1] == (0,))
+        if alone:  # else it may be woken up by a message, as servers are
             where = self.attribution.where(event)
             self.ledger.note(SLEEPS, "sleep", event, where, f"{event.call}: {seconds} s")
 
+    def _woken(self, event: SyscallEvent | ProcessEvent, text: str) -> None:
+        """Something was done: was it what a sleep ended for?"""
+        until, seconds = self._sleepers.get((event.session, event.tid), (None, 0))
+        if until is not None and 0 <= event.t - until <= SOON:
+            where = self.attribution.where(event)
+            self.ledger.note(ACTS_AFTER_SLEEP, "acts", event, where, f"after {seconds} s of sleep: {text}")
+
     def process(self, event: ProcessEvent) -> None:
         """A process that looked and ended: did it do anything in between?"""
+        if event.what in ("fork", "exec"):
+            self._woken(event, f"{event.what}: {event.path or event.child}")
         if event.what != "exit":
             return
         seq = self._lookers.pop((event.session, event.pid), None)
@@ -157,4 +202,4 @@ class EvasionAnalyzer(BehaviorAnalyzer):
     name = "behavior.evasion"
     description = "container and debugger tell-tales looked at, long sleeps, self-tracing (soft signals)"
     fold = EvasionFold
-    kinds = (LOOKS, LOOKS_OFTEN, LOOKS_AND_ENDS, SLEEPS, TRACES_ITSELF, HIDES)
+    kinds = (LOOKS, LOOKS_OFTEN, LOOKS_AND_ENDS, SLEEPS, ACTS_AFTER_SLEEP, TRACES_ITSELF, HIDES)

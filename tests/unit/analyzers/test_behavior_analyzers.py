@@ -214,6 +214,16 @@ CASES: dict[str, tuple[str, Story, dict[str, str]]] = {
         lambda r: r.call("nanosleep", flags=("600 s",), result=None),
         {"behavior.evasion.long-sleep": "LOW"},
     ),
+    "sleep-without-descriptors": (
+        "evasion",
+        lambda r: r.call("poll", flags=("600 s",), args=(0, 0, 600_000), result=None),
+        {"behavior.evasion.long-sleep": "LOW"},
+    ),
+    "sleep-and-act": (
+        "evasion",
+        lambda r: r.call("clock_nanosleep", flags=("90 s",), result=None, t=10**9).connect("10.1.2.3:80", t=91 * 10**9),
+        {"behavior.evasion.long-sleep": "LOW", "behavior.evasion.acts-after-sleep": "MEDIUM"},
+    ),
     # network
     "metadata": (
         "network",
@@ -294,6 +304,12 @@ BENIGN: dict[str, tuple[str, Story]] = {
     "own-limits": (
         "evasion",
         lambda r: r.open(f"/proc/{ENTRY}/cgroup").open("/sys/fs/cgroup/memory/memory.limit_in_bytes").exit(0),
+    ),
+    "wait-for-messages": (
+        "evasion",
+        lambda r: r.call("epoll_wait", flags=("600 s",), args=(3, 64, 8, 600_000), result=None)
+        .call("poll", flags=("600 s",), args=(64, 2, 600_000), result=None)
+        .connect("10.1.2.3:80", t=500 * 10**9),
     ),
     "short-sleep": ("evasion", lambda r: r.call("nanosleep", flags=("5 s",), result=None)),
     "address-sorting": (

@@ -14,7 +14,7 @@ from harness.sandbox import records, records_frames, records_parts
 from harness.sandbox.records import RecordDecoder
 from harness.sandbox.records_frames import CallNames, FrameReader
 
-READY = b"arch x86_64\n2 open\n42 connect\n257 openat\n41 socket\n272 unshare\n32 20 getpid\n"
+READY = b"arch x86_64\n2 open\n42 connect\n257 openat\n41 socket\n272 unshare\n437 openat2\n32 20 getpid\n"
 GATE, TARGET, WARDEN = 7, 9, 1
 
 
@@ -23,14 +23,21 @@ def part(tag: int, data: bytes, flags: int = 0) -> bytes:
 
 
 def record(
-    kind: int, sequence: int, *parts: bytes, pid: int = TARGET, number: int = 0, result: int = 0, flags: int = 0
+    kind: int,
+    sequence: int,
+    *parts: bytes,
+    pid: int = TARGET,
+    number: int = 0,
+    result: int = 0,
+    flags: int = 0,
+    parent: int = 1,
+    space: int = 0,
 ) -> bytes:
     body = b"".join(parts)
     size = records.RECORD.size + len(body)
     time = 1_000 + min(sequence, 1 << 40)
-    return (
-        records.RECORD.pack(size, kind, flags, 65532, sequence, time, pid, pid, 1, number, result, b"comm", 0, 0) + body
-    )
+    head = (size, kind, flags, 65532, sequence, time, pid, pid, parent, number, result, b"comm", space, 0)
+    return records.RECORD.pack(*head) + body
 
 
 def mark(sequence: int, path: bytes, *, by: Origin) -> bytes:
@@ -168,6 +175,49 @@ def test_until_its_exec_the_gate_acts_and_pid_one_is_the_warden() -> None:
     assert [event.by for event in events] == [  # type: ignore[union-attr]
         Origin.GATE, Origin.GATE, Origin.GATE, Origin.WARDEN, target, target, target,
     ]  # fmt: skip
+
+
+def test_a_later_step_is_the_gates_until_its_second_exec_and_no_sibling_passes_for_one() -> None:
+    step, forged = 20, 21
+    events = decoded(
+        mark(1, b"/.mark/n1", by=Origin.GATE),
+        record(records.EXEC, 2, pid=GATE, parent=0),  # the first step begins
+        record(records.CALL, 3, pid=GATE, parent=0),
+        record(records.FORK, 4, pid=GATE, parent=0, result=forged),  # clone(CLONE_PARENT)
+        record(records.EXEC, 5, pid=forged, parent=0),
+        record(records.CALL, 6, pid=forged, parent=0),
+        record(records.CALL, 7, pid=step, parent=0),  # the engine sets up the second one
+        record(records.EXEC, 8, pid=step, parent=0),  # it becomes the gate
+        record(records.CALL, 9, pid=step, parent=0),
+        record(records.EXEC, 10, pid=step, parent=0),
+        record(records.CALL, 11, pid=step, parent=0),
+        record(records.EXIT, 12, pid=step, parent=0),
+        record(records.CALL, 13, pid=step, parent=0),  # its number, given out again
+        opened=False,
+    )
+    gate, target = Origin.GATE, Origin.TARGET
+    assert [event.by for event in events] == [  # type: ignore[union-attr]
+        gate, target, target, target, target, target, gate, gate, gate, target, target, target, gate,
+    ]  # fmt: skip
+
+
+def test_of_several_spaces_a_decoder_takes_its_own() -> None:
+    made = RecordDecoder(CallNames(READY), session="other", phase="start", epoch=0, space=3)
+    made.add(b"".join(record(records.CALL, 5, number=2 + space, space=space) for space in range(5)))
+    (event,) = made.finish()
+    assert isinstance(event, SyscallEvent) and (event.session, event.call) == ("other", "syscall-5")
+    assert (made.received, made.damaged) == (1, 0)
+
+
+def test_a_sleep_says_how_long() -> None:
+    event = one(arguments(0, 0), number=35, result=600, flags=records.FLAG_ENTERED)
+    assert (event.flags, event.result) == (("600 s",), None)
+    assert one(number=231, flags=records.FLAG_ENTERED).flags == ()
+
+
+def test_flags_of_openat2_are_named() -> None:
+    event = one(arguments(-100, 0, 0o102, 24), number=437)
+    assert event.flags == ("O_RDWR", "O_CREAT")
 
 
 def test_phases_follow_the_wardens_marks_only() -> None:
