@@ -30,11 +30,15 @@ MAX_REASONS = 50
 
 
 class Scope(Record):
-    """What the headline of a SAFE must say: the level it was reached at, tools declared, tools called."""
+    """What the headline of a SAFE must say: the level it was reached at, tools declared, tools called.
+
+    `target`: as the operator named it.
+    """
 
     level: ActiveLevel = ActiveLevel.NONE
     declared: int = 0
     called: int = 0
+    target: str = ""
 
 
 class Decision(Record):
@@ -75,7 +79,8 @@ def aggregate(
     `results` in the operator's order; `today` (UTC) is what suppressions expire by, None when it is not known.
     """
     required = [result for result in results if is_required(result, policy)]
-    findings, warnings = rewrite(merge(f for r in results for f in r.findings), policy, today)
+    scope = scope or Scope()
+    findings, warnings = rewrite(merge(f for r in results for f in r.findings), policy, today, scope.target)
     blocking = [finding for finding in findings if policy.blocks(finding)]
     status, reasons = _incomplete(results, required, policy)
     if status is not None:
@@ -89,7 +94,7 @@ def aggregate(
         reasons = [f"{f.severity} {f.evidence_level} {f.rule_id} ({f.id})" for f in blocking]
     else:
         status, verdict, code = ScanStatus.COMPLETED, Verdict.SAFE, ExitCode.SAFE
-        headline = _safe_headline(scope or Scope())
+        headline = _safe_headline(scope)
     return Decision(
         status=status,
         verdict=verdict,

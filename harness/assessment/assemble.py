@@ -99,7 +99,7 @@ def summarize(events: Iterable[Event]) -> EventSummary:
 def scope_of(manifest: Manifest, surfaces: Sequence[Surface], summary: EventSummary) -> Scope:
     """What a SAFE has to say about itself."""
     declared = len(surfaces[0].of(ItemKind.TOOL)) if surfaces else 0
-    return Scope(level=manifest.options.active, declared=declared, called=summary.called)
+    return Scope(level=manifest.options.active, declared=declared, called=summary.called, target=manifest.target.text)
 
 
 def assemble(

@@ -13,17 +13,19 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from harness.assessment.policy_model import DEFAULT_PRESET, PRESETS, Policy, Suppression
+from harness.assessment.policy_model import DEFAULT_PRESET, PRESETS, AllowedEgress, Policy, Suppression
 from harness.model.errors import UsageError
 from harness.model.finding import EvidenceLevel, Location, Severity
 
 __all__ = ["DEFAULT_PRESET", "PRESETS", "Policy", "Suppression", "parse_policy", "preset"]
 
-_TOP = ("preset", "required", "disabled", "blocking", "severity", "suppress")
+_TOP = ("preset", "required", "disabled", "blocking", "severity", "egress", "suppress")
 _BLOCKING = ("severity", "evidence")
+_EGRESS = ("hosts", "target")
 _SUPPRESS = ("rule", "fingerprint", "location", "reason", "expires", "confirmed")
 _OPTIONAL = ("confirmed",)
 _LOCATION = tuple(Location.model_fields)
+_HOST = re.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9_.:-]*[A-Za-z0-9_])?")
 _DIGEST = re.compile("[0-9a-f]{64}")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -67,6 +69,7 @@ def parse_policy(
                 )
                 for rule in sorted(overrides)
             },
+            "egress": reader.egress(given),
             "suppressions": reader.suppressions(given, rules),
         }
     )
@@ -115,6 +118,23 @@ class _Reader:
         if known is not None and entry not in known:
             raise self.fail(f"'{key}' names an unknown {what} '{entry}'", _hint(entry, known))
         return entry
+
+    def egress(self, given: Mapping[str, Any]) -> tuple[AllowedEgress, ...]:
+        value = given.get("egress", [])
+        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+            raise self.fail("'egress' is not a list of tables", "write [[egress]]")
+        return tuple(self._allowed(entry, f"egress[{n}].") for n, entry in enumerate(value))
+
+    def _allowed(self, entry: Mapping[str, Any], place: str) -> AllowedEgress:
+        self.keys(entry, _EGRESS, place)
+        hosts = entry.get("hosts")
+        if not isinstance(hosts, list) or not hosts or not all(isinstance(host, str) for host in hosts):
+            raise self.fail(f"'{place}hosts' is not a list of names", 'write hosts = ["api.example.com"]')
+        for host in hosts:
+            if not _HOST.fullmatch(host):
+                raise self.fail(f"'{place}hosts' holds {host[:80]!a}", "write a host's name, or *. and a name")
+        target = self.text(entry, "target", place=place) if "target" in entry else None
+        return AllowedEgress(hosts=tuple(sorted(set(hosts))), target=target)
 
     def suppressions(self, given: Mapping[str, Any], rules: Collection[str] | None) -> tuple[Suppression, ...]:
         value = given.get("suppress", [])

@@ -10,6 +10,9 @@ Three presets, and a TOML text over one of them (read by `policy`); the clock is
     evidence = "STATIC"
     [severity]
     "protocol.crash" = "LOW"
+    [[egress]]
+    hosts = ["api.example.com", "*.sentry.io"]
+    target = "pypi:some-server"
     [[suppress]]
     rule = "phrase.injection"
     fingerprint = "…64 hex digits…"
@@ -55,6 +58,27 @@ class Suppression(Record):
         return f"{self.rule} {self.fingerprint[:16]}: {self.reason}"
 
 
+class AllowedEgress(Record):
+    """Hosts that are fine to talk to: a name, or `*.` and a name for all below it. `target`: only for that one.
+
+    It makes facts of findings about destinations; it allows nobody to carry secrets or tunnels there.
+    """
+
+    hosts: tuple[str, ...] = Field(min_length=1)
+    target: str | None = None
+
+    def covers(self, host: str, target: str) -> bool:
+        """True when this host is among them, for this target (as the operator named it)."""
+        if self.target is not None and self.target != target:
+            return False
+        name = host.rstrip(".").lower()
+        for pattern in self.hosts:
+            below = pattern.lower().removeprefix("*.")
+            if name == below or (pattern.startswith("*.") and name.endswith(f".{below}")):
+                return True
+        return False
+
+
 class Policy(Record):
     """An effective policy. `required`: analyzers that must complete, however they were selected."""
 
@@ -65,11 +89,13 @@ class Policy(Record):
     disabled: tuple[str, ...] = ()
     severities: dict[str, Severity] = {}
     suppressions: tuple[Suppression, ...] = ()
+    egress: tuple[AllowedEgress, ...] = ()
 
     @property
     def sha256(self) -> str:
         """The digest of everything that has an effect; 64 hex digits. The name has none."""
-        return sha256_hex(canonical_json(self.model_dump(mode="json", exclude={"name"})))
+        without = {"name"} if self.egress else {"name", "egress"}
+        return sha256_hex(canonical_json(self.model_dump(mode="json", exclude=without)))
 
     @property
     def facts(self) -> PolicyFacts:

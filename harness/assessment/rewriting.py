@@ -8,9 +8,11 @@ from typing import TypeVar
 
 from harness.assessment.policy_model import Policy
 from harness.model.base import Record, canonical_json
-from harness.model.finding import EvidenceLevel, Finding, ThreatLevel
+from harness.model.finding import EvidenceLevel, Finding, Severity, ThreatLevel
 
 _THREAT_RANK = {ThreatLevel.INFO: 0, ThreatLevel.WARNING: 1, ThreatLevel.DANGEROUS: 2}
+#: What a destination that is allowed does not explain.
+_BEYOND = frozenset({"behavior.egress.dns-tunnel", "behavior.egress.scan", "behavior.egress.install"})
 _Part = TypeVar("_Part", bound=Record)
 
 
@@ -52,10 +54,11 @@ def _bytes(record: Record) -> str:
 
 
 def rewrite(
-    findings: Iterable[Finding], policy: Policy, today: datetime.date | None
+    findings: Iterable[Finding], policy: Policy, today: datetime.date | None, target: str = ""
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """The findings as the policy wants them, sorted, and warnings about the policy itself.
 
+    `target`: as the operator named it, for what a policy allows to some targets only.
     `today`: the date (UTC) by which suppressions expire; None when it is not known, and then none holds.
     """
     kept: list[Finding] = []
@@ -67,6 +70,8 @@ def rewrite(
             left_out[finding.rule_id] = left_out.get(finding.rule_id, 0) + 1
             continue
         changes: dict[str, object] = {"suppressed_by": None}
+        if _allowed(finding, policy, target):
+            changes |= {"severity": Severity.INFO, "threat_level": ThreatLevel.INFO}
         if finding.rule_id in policy.severities:
             changes["severity"] = policy.severities[finding.rule_id]
         for number, suppression in enumerate(policy.suppressions):
@@ -85,6 +90,14 @@ def rewrite(
             warnings.append(f"suppression matches nothing: {suppression.label}")
     warnings.extend(f"rule {rule} is disabled by the policy: {n} left out" for rule, n in left_out.items())
     return tuple(sorted(kept, key=sort_key)), tuple(sorted(warnings))
+
+
+def _allowed(finding: Finding, policy: Policy, target: str) -> bool:
+    """True for a finding about a destination that the policy allows, and about nothing more than that."""
+    to = finding.location.destination
+    if to is None or not finding.rule_id.startswith("behavior.egress.") or finding.rule_id in _BEYOND:
+        return False
+    return any(entry.covers(to, target) for entry in policy.egress)
 
 
 def sort_key(finding: Finding) -> tuple[object, ...]:

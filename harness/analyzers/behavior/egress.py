@@ -20,7 +20,7 @@ from harness.analyzers.behavior.flows import (
     shown_phase,
     unprompted,
 )
-from harness.analyzers.behavior.hosts import REGISTRIES, TELEMETRY, Expectations, site, vendor
+from harness.analyzers.behavior.hosts import REGISTRIES, TELEMETRY, Expectations, site, steady, vendor
 from harness.analyzers.behavior.ledger import Kind, Ledger
 from harness.analyzers.behavior.tunnel import Questions, pulse
 from harness.analyzers.evidence import render_safe
@@ -200,7 +200,7 @@ class EgressFold:
             self._note(kinds.LOOKUP, site(flow.question.split()[0]), event, where, f"looked up {flow.question}")
 
     def _note(self, kind: Kind, host: str, event: FlowEvent, where: Where, text: str, *, extra: str = "") -> None:
-        at = site(host)
+        at = steady(host)
         base = Location(phase=INSTALL) if where.phase == INSTALL else Location()
         if where.tool is not None:
             base = Location(tool=where.tool, phase="call")

@@ -101,6 +101,14 @@ def site(host: str) -> str:
     return ".".join(labels[-3 if country or ".".join(labels[-2:]) in _SHARED else -2 :])
 
 
+def steady(host: str) -> str:
+    """The name as far as it is the same in every run: all of it, or its site where a label looks made up."""
+    name, at = host.rstrip(".").lower(), site(host)
+    labels = name.removesuffix(at).strip(".").split(".")
+    plain = len(labels) <= 3 and all(len(part) <= 24 and sum(c.isdigit() for c in part) <= 2 for part in labels)
+    return name if plain else at
+
+
 def within(host: str, suffixes: Iterable[str]) -> bool:
     """True when the host is one of these, or below one."""
     name = host.rstrip(".").lower()

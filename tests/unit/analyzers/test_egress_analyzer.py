@@ -10,7 +10,7 @@ from behavior_sample import started
 from flow_sample import Net, behind, rules
 from recordings_sample import TOOL, manifest, surface
 
-from harness.analyzers.behavior.hosts import hosts_in, named_after, site, within, words
+from harness.analyzers.behavior.hosts import hosts_in, named_after, site, steady, within, words
 from harness.analyzers.behavior.tunnel import is_data, pulse
 from harness.model.finding import EvidenceLevel
 from harness.model.flow import FlowEvent, split_end
@@ -120,7 +120,7 @@ def test_a_flow_belongs_to_whoever_opened_its_socket_and_when() -> None:
     net.flow("api.weather.test", b"x", seen=False, began=1)
     (finding,) = net.closed().judge("behavior.egress").findings
     assert finding.rule_id == "behavior.egress.unprompted"
-    assert finding.location.destination == "weather.test"
+    assert finding.location.destination == "api.weather.test"
     assert finding.evidence[0].text.startswith("curl: https to api.weather.test")
     assert "before any call" in finding.evidence[0].text
 
@@ -196,6 +196,8 @@ def test_sites_and_names() -> None:
     assert site("data.me.workers.dev") == "me.workers.dev"
     assert site("93.184.215.14") == "93.184.215.14"
     assert site("") == ""
+    assert steady("API.eu2.example.com.") == "api.eu2.example.com"
+    assert steady("4f3c2b1a.example.com") == "example.com"
     assert within("api.github.com", ("github.com",)) and not within("notgithub.com", ("github.com",))
     assert hosts_in("see https://api.a-b.dev/x, not server.py or a@b.c") == {"api.a-b.dev"}
     assert words("environment ACME_API_TOKEN") == {"acme"}
