@@ -10,6 +10,7 @@ from harness.probing.synthesis.hints import Hint, hints_of
 from harness.probing.synthesis.pointers import KEY, get, put, remove, rename
 from harness.probing.synthesis.schema import Schemas, Unmakeable
 from harness.probing.synthesis.walker import Regexes, Unknown, Walk
+from harness.probing.synthesis.words import words_of
 
 MOST_CANDIDATES = 12
 #: Ways through `anyOf` and lists of types that are tried.
@@ -110,7 +111,7 @@ def companions(made: Draft, wanted: dict[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for words, value in wanted.items():
         for leaf in made.leaves:
-            if set(words.lower().split()) <= set(leaf.name.lower().replace("_", " ").replace("-", " ").split()):
+            if set(words_of(words)) <= set(words_of(leaf.name)):
                 found.setdefault(leaf.pointer, value)
                 break
     return found
