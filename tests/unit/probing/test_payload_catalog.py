@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import harness
 from harness.model.errors import UsageError
 from harness.model.payload import EffectKind, PayloadClass
 from harness.model.world import World
@@ -89,10 +91,8 @@ def test_a_file_of_no_class_is_refused() -> None:
         parse_payload(GOOD, "payloads/magic/x.toml")
 
 
-def test_an_effect_that_an_echo_fakes_is_a_mistake(tmp_path: object) -> None:
-    from pathlib import Path
-
-    folder = Path(str(tmp_path)) / "payloads" / "command-injection"
+def test_an_effect_that_an_echo_fakes_is_a_mistake(tmp_path: Path) -> None:
+    folder = tmp_path / "payloads" / "command-injection"
     folder.mkdir(parents=True)
     echoed = GOOD.replace('kind = "created"\npath = "{outside}/{product}"', 'kind = "computed"\ntext = "touch"')
     (folder / "echo.toml").write_text(echoed)
@@ -232,6 +232,12 @@ def test_any_benign_value_can_be_continued(base: str, nonce: str) -> None:
     assert made.value.startswith(base)
     numbers = re.findall(r"\$\(\((\d+)\*(\d+)\)\)", made.value.removeprefix(base))
     assert [int(a) * int(b) for a, b in numbers] == [int(made.effects[0].path.rpartition("/")[2])]
+
+
+def test_the_package_carries_the_catalog() -> None:
+    """A link in the package: what is installed from a wheel has the files in its place."""
+    package = Path(harness.__file__).parent
+    assert (package / "payloads").resolve() == package.parent / "payloads"
 
 
 def test_every_placeholder_and_encoding_is_said_and_does_something() -> None:
