@@ -94,8 +94,8 @@ def _check(payload: Payload, said: dict[str, Any], file: str, lines: _Lines) -> 
         ("control_step_elements", payload.step_elements, payload.control_step_elements),
     ):
         if len(mine) != len(control):
-            where = key if key in said else key.removeprefix("control_")
-            raise _wrong(file, lines.of((where,)), f"{key} has {len(control)} parts where the payload has {len(mine)}")
+            said_at = key if key in said else key.removeprefix("control_")
+            raise _wrong(file, lines.of((said_at,)), f"{key} has {len(control)} parts where the payload has {len(mine)}")
     if (payload.template, payload.elements) == (payload.control, payload.control_elements) and (
         payload.steps == payload.control_steps
     ):
