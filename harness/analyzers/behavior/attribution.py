@@ -14,8 +14,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from harness.model.call import Purpose
 from harness.model.recording import (
     AttemptEvent,
+    CallEvent,
     Event,
     KernelEvent,
     MarkEvent,
@@ -34,6 +36,8 @@ MAX_FOLDERS = 64
 MAX_ANCESTORS = 6
 MAX_ENTERED = 1024
 ARGV_WORDS = 16
+#: A shorter mark of a call (`c17`) turns up in any text by chance.
+MIN_NONCE = 8
 
 CALL = "call"
 #: The program that every container of a run begins with; the same as that of `harness.sandbox.hardening`.
@@ -71,7 +75,10 @@ class Process:
 
 
 class Where(NamedTuple):
-    """What an event belongs to. `phase` has no call in it; `after`: number of the call whose late effect it is."""
+    """What an event belongs to. `phase` has no call in it; `after`: number of the call whose late effect it is.
+
+    `attacked`: the call was one with a payload, or its twin: what it did there was asked for by us.
+    """
 
     session: str
     phase: str
@@ -80,6 +87,7 @@ class Where(NamedTuple):
     call: str | None = None
     number: int = 0
     after: int = 0
+    attacked: bool = False
 
 
 class Call(NamedTuple):
@@ -88,6 +96,10 @@ class Call(NamedTuple):
     number: int
     tool: str
     nonce: str
+    attacked: bool = False
+
+
+_BENIGN = frozenset({Purpose.BASELINE, Purpose.PREPARE, Purpose.DOCUMENTED})
 
 
 class _Session:
@@ -131,6 +143,8 @@ class Attribution:
             self._mark(event)  # type: ignore[arg-type]
         elif kind is PhaseEvent:
             self._call_of(event.phase)
+        elif kind is CallEvent:
+            self._announced(event)  # type: ignore[arg-type]
         elif kind is AttemptEvent:
             self._restart(event.session)
 
@@ -162,7 +176,7 @@ class Attribution:
             phase = session.marks[at - 1][1] if at else event.phase
         exact = self._by_nonce(texts) if self._calls else None
         if exact is not None:
-            return Where(event.session, CALL, process, exact.tool, exact.nonce, exact.number)
+            return Where(event.session, CALL, process, exact.tool, exact.nonce, exact.number, 0, exact.attacked)
         if not phase.startswith("call:"):
             return Where(event.session, phase, process, after=process.born or session.called)
         call = self._call_of(phase)
@@ -170,7 +184,7 @@ class Attribution:
             return Where(event.session, CALL, process, after=process.born)
         if call is None:
             return Where(event.session, CALL, process)
-        return Where(event.session, CALL, process, call.tool, call.nonce, call.number)
+        return Where(event.session, CALL, process, call.tool, call.nonce, call.number, 0, call.attacked)
 
     def path(self, event: KernelEvent, path: str, *, second: bool = False) -> str:
         """An event's path made absolute as far as is known: against a descriptor's folder or the working directory."""
@@ -277,11 +291,25 @@ class Attribution:
             return None
         self._numbers += 1
         call = Call(self._numbers, tool, nonce)
-        if len(self._calls) >= MAX_CALLS:
-            oldest = self._calls.pop(next(iter(self._calls)))
-            self._by_phase.pop(f"call:{oldest.tool}:{oldest.nonce}", None)
-        self._calls[nonce] = self._by_phase[phase] = call
+        self._keep(phase, call)
         return call
+
+    def _keep(self, phase: str, call: Call, *nonces: str) -> None:
+        while len(self._by_phase) >= MAX_CALLS:
+            del self._by_phase[next(iter(self._by_phase))]
+        self._by_phase[phase] = call
+        for nonce in (call.nonce, *nonces):
+            if len(nonce) >= MIN_NONCE:
+                while len(self._calls) >= MAX_CALLS:
+                    del self._calls[next(iter(self._calls))]
+                self._calls[nonce] = call
+
+    def _announced(self, event: CallEvent) -> None:
+        """A call is about to be made: what stands for it in what it does, and whether it carries a payload."""
+        call = self._call_of(event.phase)
+        if call is not None:
+            call = call._replace(attacked=event.call.purpose not in _BENIGN)
+            self._keep(event.phase, call, event.call.nonce)
 
     def _by_nonce(self, texts: tuple[str | None, ...]) -> Call | None:
         for text in texts:

@@ -229,6 +229,9 @@ class FilesFold(BehaviorFold):
         where = self.attribution.where(event, path)
         if usual_path(path, where.process.name, writing=True):
             return
+        of_a_project = place is not None and place.pattern.startswith("**/") and where.phase == CALL
+        if of_a_project and (where.attacked or area_of(path) is Area.WORKSPACE):
+            return  # it was asked to work on one, in the workspace or where a payload led it
         text = f"{event.call}{'' if effect.done else ' tried'}: {path}"
         if place is not None:
             self.ledger.note(_write_kind(place), place.pattern, event, where, text, extra=_because(place))

@@ -6,6 +6,7 @@ from behavior_sample import ENTRY, PYTHON, WORKSPACE, Record, started
 
 from harness.analyzers.behavior import attribution as bounds
 from harness.analyzers.behavior.attribution import Attribution, Where
+from harness.model.call import Call, CallEvent, Purpose
 from harness.model.recording import KernelEvent, MarkEvent, Origin, ProcessEvent, SyscallEvent
 
 
@@ -181,3 +182,15 @@ def test_memory_is_bounded() -> None:
         assert len(session_state.processes) <= bounds.MAX_PROCESSES
         assert len(session_state.marks) <= bounds.MAX_MARKS
         assert all(len(p.folders) <= bounds.MAX_FOLDERS for p in session_state.processes.values())
+
+
+def test_the_short_id_of_a_call_is_no_nonce_but_the_one_it_announces_is() -> None:
+    record = started().enter("call:look:c1").enter("call:write:c2").open("/x")
+    _, where = told(record, "/tmp/abc1def")
+    assert (where.tool, where.call) == ("write", "c2")
+    call = Call(id="c1", item="look", params={}, purpose=Purpose.PAYLOAD, nonce="0123456789abcdef0123")
+    record = started()
+    record.add(CallEvent(phase="call:look:c1", call=call))
+    record.enter("call:look:c1").enter("call:write:c2").open("/x")
+    _, where = told(record, "/tmp/0123456789abcdef0123")
+    assert (where.tool, where.attacked) == ("look", True)
