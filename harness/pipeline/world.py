@@ -71,7 +71,7 @@ def plant(entropy: Entropy, spec: LaunchSpec, *, hosts: Sequence[PlantedHost] | 
     nonce = entropy.nonce()
     domain = f"{nonce[:10]}.example.net"
     roots = roots_of(spec)
-    planter = _Planter(entropy, domain)
+    planter = _Planter(entropy, domain, {*spec.seed, *spec.links})
     for root in roots:
         mark = "" if root == WORKSPACE else f"@{PurePosixPath(root).relative_to(WORKSPACE)}"
         planter.area("inside", root, "inside", mark)
@@ -168,9 +168,12 @@ def redirects_of(world: World) -> tuple[tuple[str, str, str], ...]:
 
 
 class _Planter:
-    def __init__(self, entropy: Entropy, domain: str) -> None:
+    """`taken`: paths below HOME at which the operator planted something; nothing of ours is told of there."""
+
+    def __init__(self, entropy: Entropy, domain: str, taken: set[str]) -> None:
         self._entropy = entropy
         self._domain = domain
+        self._taken = taken
         self.items: list[PlantedItem] = []
         self.seed: dict[str, bytes] = {}
         self.links: dict[str, str] = {}
@@ -179,6 +182,8 @@ class _Planter:
         """Plant the fixtures of an area in a folder, and tell of each."""
         for fixture in fixtures(area):
             made = make(fixture, self._words())
+            if _covered(_below_home(f"{place}/{made.path}"), self._taken):
+                continue
             for path, data in made.files.items():
                 self.seed[_below_home(f"{place}/{path}")] = data
             if made.link:

@@ -237,6 +237,24 @@ def _hosts(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
     return (f"www.{context.world.domain or 'example.com'}", "example.com")
 
 
+#: A line of each text that is planted, for tools that replace one (harness/pipeline/planted/inside).
+_LINES = {
+    "notes.txt": "Alice reviews the budget.",
+    "guide.md": "Sow tomatoes in March, indoors.",
+    "orders.csv": "2,Bob,Lyon,80.00,2026-01-09",
+    "page.html": "<h1>Garden notes</h1>",
+    "area.py": "return width * length",
+    "todo.txt": "- book the room",
+    "README.md": "A small project.",
+}
+
+
+def _old_texts(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
+    paths = _paths(Clues("path", tool=clues.tool, tool_description=clues.tool_description), context)
+    names = [str(path).rpartition("/")[2] for path in paths]
+    return tuple(dict.fromkeys([*(_LINES[name] for name in names if name in _LINES), *_LINES.values()]))
+
+
 def _commands(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
     named = [word for word in words_of(clues.tool) if word in _PROGRAMS]
     said = re.findall(r"`([a-z][\w -]{1,60})`", f"{clues.description} {clues.tool_description}"[:4000])
@@ -304,6 +322,7 @@ _MAKERS: dict[str, _Maker] = {
     "host": _hosts,
     "command": _commands,
     "code": _code,
+    "old-text": _old_texts,
     "sql": _sql,
 }
 ROLES = frozenset({*_MAKERS, *_WORDS})
