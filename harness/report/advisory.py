@@ -72,8 +72,8 @@ def _advisory(case: ProofCase) -> Iterator[str]:
     yield ""
     for evidence in finding.evidence:
         event = f", event {evidence.seq}" if evidence.seq is not None else ""
-        call = f" {evidence.call}" if evidence.call else ""
-        yield f"* {_plain(evidence.kind)}{_plain(call)}{event}: {_code(evidence.text)}"
+        call = f" of call {_plain(evidence.call)}" if evidence.call else ""
+        yield f"* {_plain(evidence.kind)}{call}{event}: {_code(evidence.text)}"
     if finding.confirmation is not None:
         yield f"* confirmed with payload {_code(finding.confirmation.payload)}: {_plain(finding.confirmation.control)}"
     if case.outcome is not None:
@@ -92,9 +92,12 @@ def _advisory(case: ProofCase) -> Iterator[str]:
 def _steps(case: ProofCase) -> Iterator[str]:
     number = 1
     yield f"{number}. Install exactly this version (the files and their digests are in `case.json`)."
-    for path, text in planted(case):
+    for path, text, link in planted(case):
         number += 1
         yield f"{number}. Make the file {_code(path)} with the text {_code(text)}."
+        if link:
+            number += 1
+            yield f"{number}. Make {_code(link)} lead there by a symbolic link (it or a folder above it)."
     if case.argv:
         number += 1
         yield f"{number}. Start the server:"
@@ -111,15 +114,19 @@ def _steps(case: ProofCase) -> Iterator[str]:
         yield from ("", *_fence(json.dumps(call.params, ensure_ascii=True)))
 
 
-def planted(case: ProofCase) -> list[tuple[str, str]]:
-    """The planted files that the predictions speak of, with their texts."""
+def planted(case: ProofCase) -> list[tuple[str, str, str]]:
+    """The planted files that the predictions speak of: path, text, and the way to it by a link, if that was used."""
     texts = {effect.text for call in case.steps for effect in call.effects if effect.kind is EffectKind.DISCLOSED}
     paths = {effect.path for call in case.steps for effect in call.effects if effect.kind is EffectKind.CHANGED}
-    found: dict[str, str] = {}
+    sent = json.dumps([call.params for call in case.steps])
+    found: dict[str, tuple[str, str]] = {}
     for item in case.world.items:
         if item.kind in ("file", "document") and ((item.secret and item.secret in texts) or item.path in paths):
-            found.setdefault(item.target or item.path, item.secret or "anything")
-    return sorted(found.items())
+            link = item.path if item.target and item.path in sent else ""
+            path, text = item.target or item.path, item.secret or "anything"
+            if path not in found or (link and not found[path][1]):
+                found[path] = text, link
+    return sorted((path, text, link) for path, (text, link) in found.items())
 
 
 def steps(case: ProofCase) -> str:

@@ -11,7 +11,7 @@ from harness.model.base import JsonValue, Record
 from harness.model.call import Call, Outcome, Purpose
 from harness.model.payload import Effect
 from harness.model.world import World
-from harness.probing.oracle.crossing import admissible
+from harness.probing.oracle.crossing import ADMISSIBLE, UNBOUND, admissible
 from harness.probing.oracle.effects import PROVING, Sighting, sightings
 from harness.probing.oracle.minimise import Minimiser
 
@@ -69,7 +69,13 @@ class Case:
         self._confirmed = 0
         self._retried = False
         self._minimiser: Minimiser | None = None
-        if call.boundary is None or call.boundary.kind.value == "none":
+        if call.payload_class in UNBOUND:
+            self._stage = Stage.SEEN
+        elif (
+            call.payload_class is None
+            or call.boundary is None
+            or call.boundary.kind not in ADMISSIBLE[call.payload_class]
+        ):
             self._stage = Stage.CAPABILITY
         elif not admissible(call):
             self._stage = Stage.SEEN

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import posixpath
+import re
+from collections.abc import Iterable
 
 from harness.model.call import Call
 from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind, PayloadClass
@@ -36,6 +38,10 @@ ADMISSIBLE: dict[PayloadClass, frozenset[BoundaryKind]] = {
 }
 
 
+#: Classes whose effects cross nothing and are told all the same, as far as DYNAMIC goes.
+UNBOUND = frozenset(fault for fault, kinds in ADMISSIBLE.items() if not kinds)
+
+
 def admissible(call: Call) -> bool:
     """Whether the call's boundary is one that its class can cross, is said somewhere, and binds this item."""
     boundary = call.boundary
@@ -47,6 +53,27 @@ def admissible(call: Call) -> bool:
         and boundary.tool in ("", call.item)
         and (boundary.kind is not BoundaryKind.ROOT or boundary.value.startswith("/"))
     )
+
+
+#: Words of a setting that says where a server that runs commands has to stay.
+_CONFINED = re.compile(r"allow|permit|restrict|confine|sandbox|jail|safe|only", re.IGNORECASE)
+
+
+def bounded(call: Call, boundaries: Iterable[Boundary]) -> bool:
+    """Whether the call's boundary is one at all for its class; what crosses nothing shows a capability.
+
+    A tool that runs any command may leave the folder that it works in. Its folder binds it only where the target says
+    so of this tool, in a setting that says that it is confined there, or where it has a list of allowed commands.
+    """
+    boundary, fault = call.boundary, call.payload_class
+    if fault in UNBOUND:
+        return True
+    if boundary is None or fault is None or boundary.kind not in ADMISSIBLE[fault]:
+        return False
+    if fault is not PayloadClass.ALLOWLIST_BYPASS or boundary.kind is not BoundaryKind.ROOT:
+        return True
+    listed = any(b.kind is BoundaryKind.ALLOWLIST and b.tool in ("", call.item) for b in boundaries)
+    return listed or boundary.tool == call.item or _CONFINED.search(boundary.text) is not None
 
 
 def within(path: str, root: str) -> bool:

@@ -33,6 +33,7 @@ _GROUNDED = frozenset({Grade.TRUSTED, Grade.CONTAINED})
 #: So many of the last payload calls of a session are watched for late effects.
 WATCHED = 100
 MAX_WORLDS = 256
+_BY_DESIGN = frozenset({Standing.GRANTED, Standing.CAPABILITY})
 _STANDINGS = (Standing.CONFIRMED, Standing.SEEN, Standing.GRANTED, Standing.CAPABILITY, Standing.UNSPECIFIC)
 
 
@@ -126,7 +127,7 @@ class Confirmation:
         return tuple(self._facts.boundaries)
 
     def _best(self) -> tuple[Judgement, ...]:
-        """For each class, item and argument the payload that is proven best."""
+        """For each class, item and argument the payload that is proven best; capabilities only beside no fault."""
         best: dict[tuple[str, ...], Judgement] = {}
         for judgement in self._judgements():
             call = judgement.payload.call
@@ -134,7 +135,8 @@ class Confirmation:
             known = best.get(key)
             if known is None or _rank(judgement) < _rank(known):
                 best[key] = judgement
-        return tuple(best[key] for key in sorted(best))
+        faults = {key[1:] for key, judgement in best.items() if judgement.standing not in _BY_DESIGN}
+        return tuple(best[key] for key in sorted(best) if key[1:] not in faults or best[key].standing not in _BY_DESIGN)
 
     def _judgements(self) -> Iterator[Judgement]:
         about: dict[int, list[Group]] = {}

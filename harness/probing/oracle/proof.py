@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.call import Purpose
-from harness.model.payload import BoundaryKind, EffectKind
+from harness.model.payload import EffectKind
 from harness.probing.oracle.case import CONFIRMATIONS
-from harness.probing.oracle.crossing import admissible
+from harness.probing.oracle.crossing import UNBOUND, admissible, bounded
 from harness.probing.oracle.effects import PROVING, Sighting
 from harness.probing.oracle.sent import joins, sent_texts
 from harness.probing.oracle.traces import Facts, Group, Trace
@@ -85,8 +85,7 @@ def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
         return made(Standing.UNSPECIFIC, ["an inert control of the same shape shows the effect too"])
     if any(group.sightings for group in documented):
         return made(Standing.GRANTED, ["documented use of the tool grants it already"])
-    boundary = payload.call.boundary
-    if boundary is None or boundary.kind is BoundaryKind.NONE:
+    if not bounded(payload.call, facts.boundaries):
         return made(Standing.CAPABILITY, ["no boundary is known that it would cross"])
     missing = [*_boundary(payload, facts), *_controlled("control", controls, payload, kinds, facts)]
     missing += _controlled("documented use", documented, payload, kinds, facts)
@@ -110,7 +109,9 @@ def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
 def _boundary(group: Group, facts: Facts) -> Iterator[str]:
     for trace in group.steps:
         boundary = trace.call.boundary
-        if boundary is None or not facts.before(boundary, trace.seq):
+        if trace.call.payload_class in UNBOUND:
+            yield "it crosses no boundary"
+        elif boundary is None or not facts.before(boundary, trace.seq):
             yield "its boundary was not recorded before the call"
         elif not admissible(trace.call):
             yield f"a {boundary.kind} boundary is not one that {trace.call.payload_class} crosses"

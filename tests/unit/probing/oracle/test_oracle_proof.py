@@ -57,13 +57,9 @@ SPOILT: dict[str, tuple[Script, str]] = {
         ),
         "is not one that",
     ),
-    "a boundary that this class does not cross": (
-        replace(Script(boundaries=(INNER,)), parts=tuple(replace(part, boundary=INNER) for part in Script().parts)),
-        "is not one that",
-    ),
-    "a root that is no path": (
+    "a list from nowhere": (
         replace(
-            Script(boundaries=(loose := Boundary(kind=BoundaryKind.ROOT, source="s", value=""),)),
+            Script(boundaries=(loose := Boundary(kind=BoundaryKind.ALLOWLIST, source="", value="ls"),)),
             parts=tuple(replace(part, boundary=loose) for part in Script().parts),
         ),
         "is not one that",
@@ -128,7 +124,7 @@ def test_documented_use_with_the_effect_makes_it_a_capability() -> None:
     assert (finding.rule_id, finding.severity) == ("capability.commands", Severity.INFO)
 
 
-@pytest.mark.parametrize("boundary", [None, Boundary(kind=BoundaryKind.NONE, source="none")])
+@pytest.mark.parametrize("boundary", [None, Boundary(kind=BoundaryKind.NONE, source="none"), INNER])
 def test_without_a_boundary_it_is_a_capability(boundary: Boundary | None) -> None:
     parts = tuple(replace(part, boundary=boundary) for part in Script().parts)
     finding = only(replace(Script(), parts=parts))

@@ -296,7 +296,7 @@ def test_steps_are_one_try_and_what_the_first_sends_the_second_cannot_disclose()
     ],
 )
 def test_what_proves_nothing_stays_below_high(effect: Effect, level: EvidenceLevel, severity: Severity) -> None:
-    tape = Tape()
+    tape, protocol = Tape(), level is EvidenceLevel.PROTOCOL
     tape.start("main", "w1")
     one = call(
         "c1",
@@ -305,8 +305,8 @@ def test_what_proves_nothing_stays_below_high(effect: Effect, level: EvidenceLev
         effect,
         nonce=NONCES[0],
         here=tape.here,
-        kind=PayloadClass.MISSING_AUTHENTICATION if level is EvidenceLevel.PROTOCOL else PayloadClass.TRAVERSAL_READ,
-        boundary=Boundary(kind=BoundaryKind.SESSION, source="convention"),
+        kind=PayloadClass.MISSING_AUTHENTICATION if protocol else PayloadClass.TRAVERSAL_READ,
+        boundary=Boundary(kind=BoundaryKind.SESSION, source="convention") if protocol else ROOTED,
     )
     tape.call(one, opened(f"{OUTSIDE}/account.txt"))
     finding = only(tape)
@@ -333,3 +333,14 @@ def test_the_books_become_coverage() -> None:
     }
     assert len(coverage.gaps()) == 2
     assert Tape().judge().coverage.gaps()
+
+
+def test_a_call_that_hangs_the_server_is_told_without_any_boundary() -> None:
+    tape = Tape()
+    tape.start("main", "w1")
+    effect = Effect(kind=EffectKind.EXHAUSTED)
+    kind = PayloadClass.EXHAUSTION
+    one = call("c1", Purpose.PAYLOAD, {"name": "a" * 99}, effect, here=tape.here, kind=kind, boundary=None)
+    tape.call(one, state="timeout")
+    finding = only(tape)
+    assert (finding.rule_id, finding.evidence_level) == ("exhaustion.input", EvidenceLevel.DYNAMIC)
