@@ -53,7 +53,7 @@ class Recorder:
         self._streams: ContainerStreams | None = None
         self._ready = anyio.Event()
         self._armed = anyio.Event()
-        self._arming = anyio.Lock()
+        self._arming, self._telling = anyio.Lock(), anyio.Lock()
         self._error: EngineError | None = None
         self._closed = False
         self._names = frames.CallNames()
@@ -158,7 +158,8 @@ class Recorder:
             if self._streams is None:
                 raise self._error or EngineError("the recorder was not started")
             with anyio.fail_after(ANSWER_SECONDS):
-                await self._streams.stdin.send(line)
+                async with self._telling:  # sessions end when they like
+                    await self._streams.stdin.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError):
             raise self._error or EngineError("the recorder does not listen") from None
 
