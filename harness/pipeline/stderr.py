@@ -7,8 +7,8 @@ import hashlib
 import anyio
 import anyio.abc
 
-#: How much of the tail goes into the event, for reports.
-TAIL_BYTES = 2000
+#: How much of the tail goes into the event: room for what a validator says at length, and the trace before it.
+TAIL_BYTES = 16_000
 
 
 class StderrKeeper:

@@ -6,9 +6,6 @@ their ids, whenever they come.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-
 from harness.analyzers.base import AnalysisFacts, AnalyzerBase
 from harness.analyzers.evidence import render_safe
 from harness.analyzers.messages import probes_rules as rules
@@ -24,6 +21,8 @@ from harness.analyzers.messages.probes_effects import ProbeEffects
 from harness.analyzers.messages.probes_http import judge_reply
 from harness.analyzers.messages.probes_ledger import ProbeLedger
 from harness.analyzers.messages.probes_rules import RULES
+from harness.analyzers.messages.probes_sessions import Case, ProbedSession, normal, of_a_probe, probe_of
+from harness.analyzers.messages.probes_traces import died_in_sdk
 from harness.analyzers.messages.sessions import ending_of, read_messages
 from harness.model.base import JsonObject, canonical_json
 from harness.model.coverage import Coverage, Skip, SkipReason, Tally
@@ -43,6 +42,7 @@ from harness.model.recording import (
     ProbeEndEvent,
     ProbeEvent,
     RecorderEndEvent,
+    StderrEvent,
 )
 from harness.model.result import AnalyzerResult, AnalyzerStatus
 
@@ -59,31 +59,6 @@ ANSWER_FACTOR = 16
 _OUR_BOUNDS = frozenset({"byte limit", "message limit"})
 
 PHASE = "probe:"
-#: Ids of probes are at least this; those of ordinary requests are counted from 1. (Odd ids count while one is sent.)
-FIRST_ID = 900_001
-
-
-@dataclass
-class _Case:
-    """One probe in one session, and what came of it."""
-
-    probe: Probe
-    seq: int
-    answers: int = 0
-    received: int = 0
-    end: Probed | None = None
-
-
-@dataclass
-class _Session:
-    """What is known of a session: ids that may come back, and the probe at hand. `own`: the highest id of ours."""
-
-    cases: dict[str, _Case] = field(default_factory=dict)
-    alive: dict[str, int] = field(default_factory=dict)
-    current: _Case | None = None
-    last: _Case | None = None
-    own: int = 0
-    asked: int = 0
 
 
 class ProbesAnalyzer(AnalyzerBase):
@@ -111,13 +86,14 @@ class ProbesFold:
         self._asked = asked
         manifest = facts.manifest
         self._secrets = tuple(canary.value for canary in manifest.canaries if canary.value) if manifest else ()
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, ProbedSession] = {}
         self._effects = ProbeEffects()
         self._ledger = ProbeLedger(ProbesAnalyzer.name)
         self._note = self._ledger.note
         self._done: dict[tuple[str, int], Probed] = {}
         self._probes: dict[str, Probe] = {}
         self._exits: dict[tuple[str, int], ExitEvent] = {}
+        self._in_sdk: set[tuple[str, int]] = set()
         self._books: ProbeBooks | None = None
         self._recorded = False
 
@@ -136,6 +112,8 @@ class ProbesFold:
                 self._books = event.books
             case ExitEvent():
                 self._exit(event)
+            case StderrEvent():
+                self._last_words(event)
             case LimitEvent():
                 self._limit(event)
             case AttemptEvent():
@@ -171,12 +149,12 @@ class ProbesFold:
     def _begin(self, event: ProbeEvent) -> None:
         if event.session not in self._sessions and len(self._sessions) >= MAX_SESSIONS:
             return
-        session = self._sessions.setdefault(event.session, _Session())
-        case = session.current = session.last = _Case(event.probe, event.seq)
+        session = self._sessions.setdefault(event.session, ProbedSession())
+        case = session.current = session.last = Case(event.probe)
         self._probes[event.probe.id] = event.probe
         session.alive[str(event.probe.alive_id)] = 0
         for text in event.probe.ids:
-            session.cases[_normal(text)] = case
+            session.cases[normal(text)] = case
 
     def _end(self, event: ProbeEndEvent) -> None:
         session = self._sessions.get(event.session)
@@ -202,6 +180,12 @@ class ProbesFold:
         case = session.last if session is not None else None
         if case is not None and case.end is not None and case.end.state == "closed":
             self._exits[case.probe.id, case.probe.attempt] = event
+
+    def _last_words(self, event: StderrEvent) -> None:
+        session = self._sessions.get(event.session)
+        case = session.last if session is not None else None
+        if case is not None and case.end is not None and case.end.state == "closed" and died_in_sdk(event.tail):
+            self._in_sdk.add((case.probe.id, case.probe.attempt))
 
     def _limit(self, event: LimitEvent) -> None:
         session = self._sessions.get(event.session)
@@ -234,24 +218,24 @@ class ProbesFold:
         for message in read_messages(event):
             identifier = message.get("id")
             if type(identifier) is int and "method" in message:
-                session = self._sessions.setdefault(event.session, _Session())
+                session = self._sessions.setdefault(event.session, ProbedSession())
                 session.own = max(session.own, identifier)
 
     # Answers
 
-    def _answer(self, event: FrameEvent, session: _Session, message: JsonObject) -> None:
+    def _answer(self, event: FrameEvent, session: ProbedSession, message: JsonObject) -> None:
         identifier = message.get("id")
         key = canonical_json(identifier)
-        if not event.phase.startswith(PHASE) and not _of_a_probe(key):
+        if not event.phase.startswith(PHASE) and not of_a_probe(key):
             return
         if key in session.alive:
             session.alive[key] += 1
             if session.alive[key] == 2:
-                self._note(rules.TWICE, "twice", _probe_of(session), event, f"id {key}")
+                self._note(rules.TWICE, "twice", probe_of(session), event, f"id {key}")
             self._leaks(event, session, message, None)
             return
         case = session.cases.get(key)
-        if case is not session.current and not _of_a_probe(key):
+        if case is not session.current and not of_a_probe(key):
             case = None  # an odd id is the answer to the message that had it, while that one is at hand
         if case is not None and not (identifier is None and kind_of(message, None) is Kind.ERROR):
             case.answers += 1
@@ -276,7 +260,7 @@ class ProbesFold:
         else:
             self._note(rules.accepted(severity), f"accepted:{probe.family}:{severity}", probe, event, text)
 
-    def _about_nothing(self, event: FrameEvent, session: _Session, message: JsonObject) -> None:
+    def _about_nothing(self, event: FrameEvent, session: ProbedSession, message: JsonObject) -> None:
         """An answer without an id: in order as an error about what could not be read, and as nothing else."""
         case = session.current
         if case is None:
@@ -288,9 +272,9 @@ class ProbesFold:
         elif not failed and case.probe.must is Must.REJECT:
             self._accepted(event, case.probe, message)
 
-    def _stray(self, event: FrameEvent, session: _Session, message: JsonObject) -> None:
+    def _stray(self, event: FrameEvent, session: ProbedSession, message: JsonObject) -> None:
         identifier = message["id"]
-        probe = _probe_of(session)
+        probe = probe_of(session)
         if any(same_number(identifier, wanted) for wanted in (*session.alive, *session.cases)):
             self._note(rules.ID_TYPE, "id:type", probe, event, f"id {canonical_json(identifier)}")
         elif any(rounded(identifier, wanted) for wanted in session.cases):
@@ -299,10 +283,10 @@ class ProbesFold:
         else:
             self._note(rules.UNKNOWN_ID, "id:unknown", probe, event, f"id {canonical_json(identifier)[:80]}")
 
-    def _leaks(self, event: FrameEvent, session: _Session, message: JsonObject, probe: Probe | None) -> None:
+    def _leaks(self, event: FrameEvent, session: ProbedSession, message: JsonObject, probe: Probe | None) -> None:
         if (leak := leak_of(message, probe, self._secrets)) is not None:
             fault, text = leak
-            about = probe or _probe_of(session)
+            about = probe or probe_of(session)
             self._note(fault, f"leak:{fault.severity}:{fault.cwe}", about, event, text)
 
     # Effects and ends
@@ -334,8 +318,13 @@ class ProbesFold:
             if probed.closed in _OUR_BOUNDS or exit_event is None or exit_event.ended_by not in ("target", "harness"):
                 continue
             how = ending_of(exit_event) if exit_event.ended_by == "target" else "it closed its stdout"
-            fault = rules.OUT_OF_MEMORY if exit_event.oom_killed else rules.CRASH if sure else rules.CRASH_ONCE
-            fact = f"{'oom' if exit_event.oom_killed else 'crash'}:{probe.family}:{'twice' if sure else 'once'}"
+            fault, fact = rules.CRASH_ONCE, f"crash:{probe.family}:once"
+            if exit_event.oom_killed:
+                fault, fact = rules.OUT_OF_MEMORY, f"oom:{probe.family}"
+            elif (name, 1) in self._in_sdk:
+                fault, fact = rules.CRASH_IN_SDK, "crash:sdk"
+            elif sure:
+                fault, fact = rules.CRASH, f"crash:{probe.family}:twice"
             self._note(fault, fact, probe, exit_event, f"{probe.id}, {probe.title}: {how}")
 
     def _standstill(self, probe: Probe, event: EventBase, *, sure: bool) -> None:
@@ -372,22 +361,6 @@ class ProbesFold:
             return "no malformed message was sent: there was no session that was answered"
         gaps = coverage.gaps()
         return render_safe(gaps[0]) if gaps else ""
-
-
-def _probe_of(session: _Session) -> Probe:
-    case = session.current or session.last
-    assert case is not None  # a session has probes, or nothing of it is judged
-    return case.probe
-
-
-def _of_a_probe(key: str) -> bool:
-    number = key.strip('"')
-    return number.isdigit() and len(number) < 10 and int(number) >= FIRST_ID
-
-
-def _normal(text: str) -> str:
-    """The JSON text of an id in the form that ids are compared in."""
-    return canonical_json(json.loads(text))
 
 
 def _excerpt(event: FrameEvent) -> str:

@@ -55,6 +55,15 @@ CRASH_ONCE = Fault(
     _SEEN,
     248,
 )
+CRASH_IN_SDK = Fault(
+    "probe.crash",
+    Severity.LOW,
+    "The process ended when it was sent this, in the SDK that it is built with, by the trace that it printed.",
+    _DOS,
+    _SEEN,
+    248,
+    "Update the SDK: current ones live through all of these messages.",
+)
 OUT_OF_MEMORY = Fault(
     "probe.crash", Severity.MEDIUM, "The process took all of its memory when it was sent this.", _DOS, _SEEN, 770
 )
