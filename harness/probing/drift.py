@@ -40,9 +40,8 @@ class DriftPlanner:
         self._ground = ground
         self._first = ground.first
         ids = Ids()
-        self._before = tuple(
-            self._with_alive(probe, alive, ids) for probe in catalog.probes(self._first, transport, ids, before=True)
-        )
+        early = catalog.probes(self._first, transport, ids, before=True) if alive else ()
+        self._before = tuple(self._with_alive(probe, alive, ids) for probe in early)
         self._seen: Observation | None = None
         self._steps = self._conversation()
 
