@@ -29,11 +29,7 @@ from harness.pipeline.preparation import choose_entry, launch_spec
 from harness.protocol.observe import observe
 from harness.sandbox.base import InstalledTarget, LaunchSpec
 from harness.sandbox.provider import open_sandbox
-<<<<<<< tests/bench/__main__.py
-from tests.bench import behavior, canaries
-=======
-from tests.bench import behavior, recording
->>>>>>> /tmp/h4.new
+from tests.bench import behavior, canaries, recording
 
 TARGETS = ["pypi:mcp-server-time", "npm:@modelcontextprotocol/server-everything"]
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "7"))
@@ -129,15 +125,12 @@ async def bench(target: str) -> list[tuple[str, str, bool]]:
 
 
 def main() -> int:
-<<<<<<< tests/bench/__main__.py
-    rows = [*behavior.rows(), *canaries.rows(), *(row for target in TARGETS for row in anyio.run(bench, target))]
-=======
     rows = [
         *behavior.rows(),
+        *canaries.rows(),
         *recording.rows(TARGETS, REPETITIONS),
         *(row for target in TARGETS for row in anyio.run(bench, target)),
     ]
->>>>>>> /tmp/h4.new
     for what, measured, good in rows:
         print(f"{'ok  ' if good else 'OVER'}  {what}: {measured}")
     missed = [what for what, _, good in rows if not good]
