@@ -136,7 +136,7 @@ def choose(
             continue
         is_seen = observed(payload, uses)
         kind = payload.payload_class
-        rank = 0 if is_seen else 1 if kind in suggested else 2
+        rank = 0 if is_seen else 1 + suggested.index(kind) if kind in suggested else 1 + len(suggested)
         most = MOST_SEEN if is_seen or kind in shown else MOST_FITTING if kind in suggested else MOST_OTHERS
         if most > MOST_OTHERS or kind not in _ONLY_FITTING:
             ranked.append((rank, payload.order, payload.id, payload, is_seen, most))

@@ -95,7 +95,9 @@ def _check(payload: Payload, said: dict[str, Any], file: str, lines: _Lines) -> 
     ):
         if len(mine) != len(control):
             said_at = key if key in said else key.removeprefix("control_")
-            raise _wrong(file, lines.of((said_at,)), f"{key} has {len(control)} parts where the payload has {len(mine)}")
+            raise _wrong(
+                file, lines.of((said_at,)), f"{key} has {len(control)} parts where the payload has {len(mine)}"
+            )
     if (payload.template, payload.elements) == (payload.control, payload.control_elements) and (
         payload.steps == payload.control_steps
     ):

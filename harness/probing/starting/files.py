@@ -24,6 +24,17 @@ _PROGRAM = re.compile(r"(?<![\w/.-])([\w-]{1,40}\.config)\.(?:([cm]?[jt]s)\b|\{(
 _OURS = re.compile(r"^(?:package|tsconfig|package-lock)\.json$|^node:|(?<!\.config)\.[cm]?js$|\.py$")
 
 
+#: What pydantic-settings says of a name in `.env` that is none of its fields.
+_FOREIGN = re.compile(r"Extra inputs are not permitted|type=extra_forbidden")
+_SETTINGS = "workspace/.env"
+
+
+def cleared(case: Case) -> Iterator[Proposal]:
+    """A server that refuses to start for settings of others in the workspace's `.env`: an empty one."""
+    if _FOREIGN.search(case.text) and _SETTINGS not in case.adjustment.files:
+        yield Proposal(case.plant({}, {_SETTINGS: ""}), f"an empty ~/{_SETTINGS}: it refuses what others have there")
+
+
 def propose(case: Case) -> Iterator[Proposal]:
     """Paths of errors first, then paths and names of files that complaints hold."""
     certain = [found for pattern in _MISSING for found in pattern.findall(case.text)]

@@ -12,6 +12,7 @@ Remedy = Callable[[Case], Iterable[Proposal]]
 
 #: For an attempt that ended. Flags come before subcommands where a complaint asks for them by name.
 _FOR_AN_END: tuple[Remedy, ...] = (
+    files.cleared,
     drift.propose,
     variables.propose,
     flags.demanded,

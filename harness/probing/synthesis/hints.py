@@ -38,7 +38,7 @@ class Hint:
 
 _PATHS = ("path", "directory", "repository", "new-file", "new-directory", "database", "image", "uri")
 _ONE_OF = re.compile(
-    r"must be (?:one of|in|either)|\bone of\b|\bexpected\b|allowed(?: values| commands)?(?: are)?\b"
+    r"(?:must|should) be(?: one of| in| either)?\b|\bone of\b|\bexpected\b|allowed(?: values| commands)?(?: are)?\b"
     r"|available(?: \w+)?\b|valid (?:\w+ )?(?:values|options|choices)(?: are)?\b|choose from"
     r"|supported(?: \w+)?(?: are)?\b|input should be",
     re.IGNORECASE,
