@@ -39,9 +39,10 @@ class Garden:
 
     def apply(self, spec: LaunchSpec, adjustment: Adjustment) -> LaunchSpec:
         """The launch with everything planted. What the operator gave stays, then what the attempt gives."""
-        planting = plant(self._seed, without=spec.environment, session=self.session)
+        planting = plant(self._seed, without={*spec.environment, *adjustment.environment}, session=self.session)
         files = {path: text.encode() for path, text in adjustment.files.items()}
-        made = (*planting.canaries, *asked(adjustment, self.material, self.session), *self._sent(spec))
+        kept = tuple(c for c in planting.canaries if not _replaced(c, files, spec.seed))
+        made = (*kept, *asked(adjustment, self.material, self.session), *self._sent(spec))
         seed = {**planting.files, **files, **spec.seed}
         environment = {**planting.environment, **adjustment.environment, **spec.environment}
         for canary in made:
@@ -54,10 +55,14 @@ class Garden:
 
     def _sent(self, spec: LaunchSpec) -> list[Canary]:
         """The tokens in what the operator gave, by where they stand."""
-        found = []
+        found: list[Canary] = []
         given = "\0".join([*spec.argv, *spec.environment.values(), *spec.links.values()])
-        for number, token in enumerate((token for token in self._tokens if token in given), 1):
+        number = 0
+        for token in self._tokens:
+            if token not in given:
+                continue
             name, place = _where(token, spec.environment)
+            number += place is CanaryPlace.ARGUMENT
             services = services_of(name) if place is CanaryPlace.ENVIRONMENT else ()
             found.append(
                 Canary(
@@ -71,6 +76,11 @@ class Garden:
                 )
             )
         return found
+
+
+def _replaced(canary: Canary, *others: Mapping[str, bytes]) -> bool:
+    """True when the file that a canary lies in was given by somebody else."""
+    return any(canary.name.startswith(f"~/{path} ") for files in others for path in files)
 
 
 def _where(token: str, environment: Mapping[str, str]) -> tuple[str, CanaryPlace]:

@@ -329,6 +329,16 @@ def test_a_missing_file_is_planted_where_it_is_looked_for(text: str, path: str, 
     assert holds in found.last.files[path] and f"~/{path}" in found.notes
 
 
+def test_settings_of_others_are_taken_out_of_the_workspace() -> None:
+    refused = (
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings\npayments_api_key\n"
+        "  Extra inputs are not permitted [type=extra_forbidden, input_value='sk_live_x', input_type=str]"
+    )
+    said = talk(lambda a: STARTED if a.files.get("workspace/.env") == "" else Shown(refused))
+    assert len(said.attempts) == 2
+    assert "an empty ~/workspace/.env" in said.attempts[1].why
+
+
 def test_nothing_is_planted_outside_of_the_home() -> None:
     text = (
         "ENOENT: no such file or directory, open '/app/x/keys.json'\nNo such file or directory: '../../../etc/a.conf'\n"
