@@ -121,7 +121,7 @@ def planted(case: ProofCase) -> list[tuple[str, str, str]]:
     sent = json.dumps([call.params for call in case.steps])
     found: dict[str, tuple[str, str]] = {}
     for item in case.world.items:
-        if item.kind in ("file", "document") and ((item.secret and item.secret in texts) or item.path in paths):
+        if item.kind in ("file", "document", "link") and ((item.secret and item.secret in texts) or item.path in paths):
             link = item.path if item.target and item.path in sent else ""
             path, text = item.target or item.path, item.secret or "anything"
             if path not in found or (link and not found[path][1]):

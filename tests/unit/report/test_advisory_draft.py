@@ -1,0 +1,68 @@
+"""The case for a maintainer: complete, runnable as messages, and no word of a target gets out of its span."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model.payload import EffectKind
+from harness.model.reproduction import ProofCase, Reproduction, Tried
+from harness.model.result import TargetFacts
+from harness.report.advisory import advisory, planted, readme, steps
+from tests.unit.probing.oracle.scripts import Script
+from tests.unit.probing.oracle.test_oracle_again import recorded
+
+
+def case(**target: str) -> ProofCase:
+    finding = Script().tape().judge().findings[0]
+    found = recorded()
+    return ProofCase(
+        finding=finding,
+        target=TargetFacts(**{"ref": "npm:x@1", "kind": "npm", "name": "x", "version": "1", **target}),
+        argv=("node", "/app/x.js", "/home/user/my notes"),
+        boundary=found.steps[0].boundary,
+        steps=found.steps,
+        control=found.control,
+        world=found.world,
+        outcome=Reproduction(finding=finding.id, outcome=Tried.REPRODUCED, why="created seen in the kernel record"),
+    )
+
+
+def test_a_draft_has_all_its_parts() -> None:
+    text = advisory(case(digest="d" * 64))
+    for part in ("Affected: `x 1`", "CWE-78", "## What", "## Impact", "## Steps", "## Evidence", "## Remedy"):
+        assert part in text
+    assert "'/home/user/my notes'" in text and "and again in a fresh sandbox" in text
+    assert "the server creates `/home/user/private/made-" in text
+
+
+def test_steps_are_messages_in_order() -> None:
+    sent = [json.loads(line) for line in steps(case()).splitlines()]
+    assert [message.get("id") for message in sent] == [1, None, 2]
+    assert sent[2]["params"]["arguments"]["name"].startswith("x; touch ")
+
+
+def test_only_what_the_effects_speak_of_is_planted() -> None:
+    one = case()
+    assert planted(one) == []
+    secret = one.world.items[2].secret
+    effect = one.steps[0].effects[0].model_copy(update={"kind": EffectKind.DISCLOSED, "path": "", "text": secret})
+    call = one.steps[0].model_copy(update={"effects": (effect,), "params": {"path": "/home/user/workspace/link"}})
+    ((path, text, link),) = planted(one.model_copy(update={"steps": (call,)}))
+    assert (path, text, link) == ("/home/user/private/linked.txt", secret, "/home/user/workspace/link")
+
+
+@given(st.text(max_size=60))
+def test_words_of_the_target_stay_inside(text: str) -> None:
+    lines = advisory(case(name=text, ref=text or "x")).splitlines()
+    assert lines[0].startswith("# Command injection")
+    assert [line for line in lines if line.startswith("#")] == [
+        line for line in advisory(case()).splitlines() if line.startswith("#")
+    ]
+    assert not any(ord(character) < 32 for line in lines for character in line)
+
+
+def test_the_folder_explains_itself() -> None:
+    assert "steps.jsonl" in readme(case())
