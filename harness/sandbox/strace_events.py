@@ -25,6 +25,7 @@ MAX_HELD = 4096
 _MARK = b"/.mark/"
 _QUICK = re.compile(rb"(\d{1,10}) +\d{1,12}\.\d{9} (?:<\.\.\. )?([a-z0-9_]+)[( ]")
 _WATCHING = re.compile(rb"watching (\d{1,10})")
+_USUAL = re.compile(rb"strace: Process \d+ (attached|detached)")
 _MODES = {b"32 bit": "compat32", b"x32": "x32"}
 
 
@@ -124,6 +125,8 @@ class StraceDecoder:
                 self._gate = int(found[1])
             else:
                 self.refused = self.refused or line.decode("ascii", "replace")[:200]
+        elif _USUAL.fullmatch(line) is None:
+            self.damaged += 1  # strace complains: what it says may be a loss
 
     def _said(self, found: Said) -> None:
         tid = found.tid

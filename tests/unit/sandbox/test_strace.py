@@ -218,6 +218,8 @@ def test_other_machines_calls_are_marked() -> None:
 def test_lines_that_make_no_sense_are_counted() -> None:
     trace = Trace().begin().raw("7 what").raw("").say(GATE, "openat(").say(GATE, "<... openat resumed>) = 3")
     assert trace.decoder.damaged == 4
+    trace.raw("strace: Process 7 detached").raw("strace: Exit of unknown pid 9 ignored")
+    assert trace.decoder.damaged == 5
 
 
 def test_an_argument_vector_of_any_length_is_bounded() -> None:
