@@ -15,7 +15,7 @@ from harness.probing.payloads.expansion import Expansion, expand
 from harness.probing.payloads.matching import SUGGESTS, choose
 from harness.probing.synthesis.draft import Attempt, Context, Draft, InjectionPoint
 from harness.probing.synthesis.drafting import companions, draft, inject, retry
-from harness.probing.synthesis.pointers import put
+from harness.probing.synthesis.pointers import get, put
 from harness.probing.synthesis.walker import Regexes
 
 #: Drafts that are kept: one for each subject and world at hand.
@@ -62,7 +62,7 @@ class Arsenal:
         words = f"{subject.name}\n{subject.description}"
         found = []
         for point in made.points:
-            for payload, observed in choose(self._payloads, point, usage.get(point.pointer, ())):
+            for payload, observed in choose(self._payloads, point, _uses(point, usage), self._commands):
                 boundary = boundary_for(
                     payload.payload_class,
                     payload.boundary,
@@ -86,8 +86,15 @@ class Arsenal:
         point = next((p for p in made.points if p.pointer == attack.argument and p.place == attack.place), None)
         if point is None:
             return None
-        base = point.value if isinstance(point.value, str) else "" if point.value is None else str(point.value)
-        filled = expand(attack.payload, world, base=base, nonce=nonce, root=attack.boundary.value, control=control)
+        filled = expand(
+            attack.payload,
+            world,
+            base=_benign(point, arguments),
+            nonce=nonce,
+            root=attack.boundary.value,
+            control=control,
+            programs=self._commands,
+        )
         if filled is None:
             return None
         try:
@@ -121,6 +128,21 @@ class Arsenal:
                 regexes=self._regexes,
             )
         return made
+
+
+def _uses(point: InjectionPoint, usage: Usage) -> frozenset[str]:
+    """What was seen of a place; of a list, what was seen of its elements."""
+    below = [uses for pointer, uses in usage.items() if point.siblings and pointer.startswith(f"{point.pointer}/")]
+    return frozenset().union(usage.get(point.pointer, frozenset()), *below)
+
+
+def _benign(point: InjectionPoint, arguments: JsonObject) -> str:
+    """The text at a place in the call that succeeded, or the draft's where the call did without."""
+    try:
+        value = get(arguments, point.pointer)
+    except (KeyError, ValueError):
+        value = point.value
+    return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 def _placed(arguments: JsonObject, made: Draft, point: InjectionPoint, filled: Expansion) -> tuple[JsonObject, ...]:

@@ -154,6 +154,9 @@ class Walk:
         least, most = _count(schema, "minItems", 0), _count(schema, "maxItems", MOST_ELEMENTS)
         if least > MOST_ELEMENTS or most < least:
             raise Unmakeable(f"it asks for {least} elements")
+        command = self._command(schema, pointer, name, required, least)
+        if command is not None:
+            return command
         said = _said(schema, list)
         if said and said[0] and all(isinstance(item, str) for item in said[0]) and len(said[0]) >= least:
             self._elements(schema, pointer, name, required, list(said[0])[:MOST_ELEMENTS])
@@ -179,19 +182,40 @@ class Walk:
         if schema.get("uniqueItems") is True:
             made = _distinct(made)
         if made and all(isinstance(item, str) for item in made):
-            self._note(schema, pointer, name, made, required, self.place, "array", siblings=True)
+            role = role_of(self._clues(schema, name))
+            self._note(schema, pointer, name, made, required, self.place, "array", role=role, siblings=True)
         return made
 
-    def _elements(self, schema: Schema, pointer: str, name: str, required: bool, values: list[JsonValue]) -> None:
-        self._note(schema, pointer, name, values, required, self.place, "array", siblings=True)
+    def _command(self, schema: Schema, pointer: str, name: str, required: bool, least: int) -> list[JsonValue] | None:
+        """A command line as a list of words, where the list is one: program first."""
+        items = schema.get("items")
+        clues = self._clues(schema, name)
+        if role_of(clues) != "command" or (isinstance(items, dict) and items.keys() - {"type", "title", "description"}):
+            return None
+        lines: tuple[JsonValue, ...] = tuple(str(line).split() for line in values_for("command", clues, self.context))
+        fitting = tuple(line for line in lines if len(line) >= least)
+        if not fitting:
+            return None
+        self.leaves.append(Leaf(pointer=pointer, name=name, role="command", values=fitting, required=required))
+        self._elements(schema, pointer, name, required, fitting[0], "command")
+        return list(fitting[0])
+
+    def _clues(self, schema: Schema, name: str) -> Clues:
+        return Clues(name, text(schema, "format"), text(schema, "description"), self.tool, self.tool_description)
+
+    def _elements(
+        self, schema: Schema, pointer: str, name: str, required: bool, values: list[JsonValue], role: str = ""
+    ) -> None:
+        role = role or role_of(self._clues(schema, name))
+        self._note(schema, pointer, name, values, required, self.place, "array", role=role, siblings=True)
         for number, value in enumerate(values[:4]):
-            self._note(schema, join(pointer, number), name, value, required, "element", "string")
+            self._note(schema, join(pointer, number), name, value, required, "element", "string", role=role)
 
     def _string(self, schema: Schema, pointer: str, name: str, required: bool, place: str) -> str:
         least, most = _count(schema, "minLength", 0), _count(schema, "maxLength", MOST_CHARACTERS)
         if least > MOST_CHARACTERS or most < least:
             raise Unmakeable(f"it asks for a text of {least} characters")
-        clues = Clues(name, text(schema, "format"), text(schema, "description"), self.tool, self.tool_description)
+        clues = self._clues(schema, name)
         role = role_of(clues)
         said = [value for value in _said(schema, str) if value or not least]
         pool = [*(s for s in said if s), *(str(v) for v in values_for(role, clues, self.context)), *said]
