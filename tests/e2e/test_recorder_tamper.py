@@ -36,12 +36,12 @@ def gaps(stage: Stage) -> int:
 def test_what_is_lost_while_nobody_reads_is_counted_exactly(target: bytes) -> None:
     async def run() -> Stage:
         async with Engine() as engine:
-            flood = ("/tmp/target", "flood", "1200")
+            flood = ("/tmp/target", "flood", "2500")
             async with (
-                staged(engine, flood, target=target, ring_kib=1024, read=False) as stage,
+                staged(engine, flood, target=target, ring_kib=64, read=False) as stage,
                 anyio.create_task_group() as tasks,
             ):
-                await anyio.sleep(1.0)
+                await anyio.sleep(2.0)
                 tasks.start_soon(stage.collect)
                 await stage.output()
                 await stage.finish()
