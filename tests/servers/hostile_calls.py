@@ -27,6 +27,8 @@ TOOLS = [
     tool("wipes", "Deletes the workspace", "text"),
 ]
 
+REQUIRED = {entry["name"]: entry["inputSchema"]["required"] for entry in TOOLS}
+
 
 def call(name: str, arguments: dict) -> dict:
     """The result of one tool."""
@@ -61,9 +63,11 @@ for line in sys.stdin.buffer:
         message = json.loads(line)
     except ValueError:
         continue
-    if not isinstance(message, dict) or "id" not in message or "method" not in message:
+    if not isinstance(message, dict) or "id" not in message or not isinstance(message.get("method"), str):
         continue
-    method, params = message["method"], message.get("params") or {}
+    method, params = message["method"], message.get("params")
+    params = params if isinstance(params, dict) else {}
+    arguments = params.get("arguments")
     reply = {"jsonrpc": "2.0", "id": message["id"]}
     if method == "initialize":
         reply["result"] = {
@@ -73,11 +77,12 @@ for line in sys.stdin.buffer:
         }
     elif method == "tools/list":
         reply["result"] = {"tools": TOOLS}
-    elif method == "tools/call" and isinstance(params, dict) and params.get("name") in {t["name"] for t in TOOLS}:
-        try:
-            reply["result"] = call(params["name"], params.get("arguments") or {})
-        except KeyError as missing:
-            reply["error"] = {"code": -32602, "message": f"{missing} is required"}
+    elif method == "tools/call" and params.get("name") in REQUIRED:
+        wanted = REQUIRED[params["name"]]
+        if isinstance(arguments, dict) and set(arguments) == set(wanted) and isinstance(arguments[wanted[0]], str):
+            reply["result"] = call(params["name"], arguments)
+        else:
+            reply["error"] = {"code": -32602, "message": f"'{wanted[0]}' is required"}
     else:
         reply["error"] = {"code": -32601, "message": "Method not found"}
     sys.stdout.write(json.dumps(reply) + "\n")
