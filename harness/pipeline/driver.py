@@ -23,6 +23,7 @@ from harness.pipeline.entropy import Entropy
 from harness.pipeline.looks import Looker
 from harness.pipeline.probes import Prober
 from harness.pipeline.progress import Progress
+from harness.pipeline.schema_facts import SchemaFacts
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
@@ -86,6 +87,9 @@ class Driver:
         #: How the server was started when it answered last, and the number of the last action.
         self.answered: Adjustment | None = None
         self.actions = 0
+        #: What is known of the declared schemas, learnt before the first call.
+        self.facts = SchemaFacts()
+        self._world: World | None = None
 
     async def run(self, planner: Planner, seconds: float) -> None:
         """Follow the plan for at most `seconds`. Raises EngineError; the target's doings are recorded instead."""
@@ -152,6 +156,7 @@ class Driver:
         if self._options.active is not ActiveLevel.TOOL_CALLS:
             return None, spec
         planted = plant(self._entropy, spec)
+        self._world = planted.world
         network = str(self._options.network)
         self._bundle.record(WorldEvent(phase=Phase.START, session=session, world=planted.world, network=network))
         return planted.world, planted.into(spec)
@@ -289,6 +294,9 @@ class Driver:
             self._progress.note(f"{len(seen.items)} items declared")
         if self._stock is not None:
             self._stock.decide(seen)
+        if seen is not None and answered and self._world is not None:
+            with anyio.move_on_at(deadline):
+                await self.facts.learn(seen, self._world, allow=self._options.allow, seed=self._options.seed)
         tools = len(seen.of(ItemKind.TOOL)) if seen is not None and answered else None
         failed = sum(outcome.end is ListEnd.ERROR for outcome in seen.lists) if seen is not None and answered else 0
         return Observation(number=action.number, usable=answered, tools=tools, failed_lists=failed, surface=seen)

@@ -176,7 +176,7 @@ class Recorder:
                 payloads: tuple[Payload, ...] = ()
                 if self._options.active is ActiveLevel.TOOL_CALLS:
                     payloads = await anyio.to_thread.run_sync(read_payloads)
-                plan = plan_of_run(self._options, supply.facts(), catalog(), payloads)
+                plan = plan_of_run(self._options, supply.facts(), catalog(), payloads, driver.facts)
                 began = self._bundle.elapsed_ms
                 await driver.run(plan, self._options.timeout)
                 left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from subprocess import DEVNULL  # noqa: TID251 - a constant
@@ -25,6 +25,7 @@ from harness.pipeline.synthesizer import (
     SchemaAnswer,
     SchemaQuestion,
 )
+from harness.probing.calls.subjects import matches
 from harness.probing.synthesis.draft import Context
 from harness.probing.synthesis.drafting import draft
 from harness.probing.synthesis.roles import Clues
@@ -66,14 +67,18 @@ class SchemaFacts:
     def spare(self, schema: JsonValue) -> tuple[JsonObject, ...]:
         return self._spare.get(canonical_json(schema), ()) if self._spare else ()
 
-    async def learn(self, surface: Surface, world: World, seed: int = 0) -> None:
-        """Ask about every pattern, then about every schema with keywords that need it. At most `SECONDS`; no errors:
-        what a schema does to the child is the schema's own loss. Nothing is started when there is nothing to ask.
+    async def learn(self, surface: Surface, world: World, *, allow: Sequence[str] = ("*",), seed: int = 0) -> None:
+        """Ask about every pattern, then about every schema with keywords that need it, of the tools that are allowed.
+
+        At most `SECONDS`, and no errors: what a schema does to the child is the schema's own loss. Nothing is started
+        when there is nothing to ask.
         """
         schemas = [
             (item.name, item.value["inputSchema"], item.value.get("description"))
             for item in surface.of(ItemKind.TOOL)
-            if isinstance(item.value, dict) and isinstance(item.value.get("inputSchema"), dict)
+            if isinstance(item.value, dict)
+            and isinstance(item.value.get("inputSchema"), dict)
+            and any(matches(item.name, pattern) for pattern in allow)
         ]
         with anyio.move_on_after(SECONDS):
             patterns = tuple(dict.fromkeys(p for _, schema, _ in schemas for p in _patterns(schema)))[:MOST_QUESTIONS]
