@@ -76,6 +76,21 @@ SUGGESTS: dict[str, tuple[PayloadClass, ...]] = {
     "text": (PayloadClass.TEMPLATE_INJECTION,),
 }
 
+#: Classes by how likely they are where nothing points anywhere.
+_LIKELY = (
+    PayloadClass.COMMAND_INJECTION,
+    PayloadClass.TRAVERSAL_READ,
+    PayloadClass.SSRF,
+    PayloadClass.SQL,
+    PayloadClass.CODE_EVALUATION,
+    PayloadClass.TRAVERSAL_WRITE,
+    PayloadClass.ARGUMENT_INJECTION,
+    PayloadClass.TEMPLATE_INJECTION,
+    PayloadClass.DESERIALISATION,
+    PayloadClass.XXE,
+    PayloadClass.ATTRIBUTE_ACCESS,
+)
+
 #: What a value was seen to do in the baseline call: classes that this points to (`Applies.observed`).
 SHOWS: dict[str, tuple[PayloadClass, ...]] = {
     "opened-path": (
@@ -139,10 +154,11 @@ def choose(
         rank = 0 if is_seen else 1 + suggested.index(kind) if kind in suggested else 1 + len(suggested)
         most = MOST_SEEN if is_seen or kind in shown else MOST_FITTING if kind in suggested else MOST_OTHERS
         if most > MOST_OTHERS or kind not in _ONLY_FITTING:
-            ranked.append((rank, payload.order, payload.id, payload, is_seen, most))
+            likely = _LIKELY.index(kind) if kind in _LIKELY else len(_LIKELY)
+            ranked.append((rank, likely, payload.order, payload.id, payload, is_seen, most))
     counts: dict[PayloadClass, int] = {}
     chosen = []
-    for _, _, _, payload, is_seen, most in sorted(ranked, key=lambda entry: entry[:3]):
+    for *_, payload, is_seen, most in sorted(ranked, key=lambda entry: entry[:4]):
         count = counts.get(payload.payload_class, 0)
         if count < most:
             counts[payload.payload_class] = count + 1
