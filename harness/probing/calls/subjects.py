@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import quote
@@ -12,6 +12,8 @@ from harness.model.base import JsonObject, JsonValue
 from harness.model.errors import UsageError
 from harness.model.surface import Item, ItemKind, ListEnd, Surface
 
+#: Arguments of one prompt or template whose completion is asked for.
+MOST_COMPLETIONS = 8
 #: Names told when one is unknown.
 MOST_NAMES = 40
 _GLOB = re.compile(r"[*?\[]")
@@ -36,7 +38,8 @@ _PLACES = {
 class Subject:
     """One item that can be called, itself and no copy of it.
 
-    `schema`: JSON Schema of its arguments, as declared, or made from its declaration.
+    `schema`: JSON Schema of its arguments, as declared, or made from its declaration. `of`: the prompt or template
+    whose arguments are completed, where that is what is called.
     """
 
     kind: ItemKind
@@ -44,11 +47,12 @@ class Subject:
     schema: JsonValue
     description: str = ""
     annotations: JsonObject | None = None
+    of: str = ""
 
     @property
     def method(self) -> str:
         """The request that calls it."""
-        return METHODS[self.kind]
+        return "completion/complete" if self.of else METHODS[self.kind]
 
     @property
     def place(self) -> str:
@@ -57,6 +61,11 @@ class Subject:
 
     def params(self, arguments: JsonObject) -> JsonObject:
         """The parameters of a call with these arguments."""
+        if self.of:
+            prompt = self.kind is ItemKind.PROMPT
+            name, value = next(iter(arguments.items()), ("", ""))
+            reference = {"type": "ref/prompt", "name": self.of} if prompt else {"type": "ref/resource", "uri": self.of}
+            return {"ref": reference, "argument": {"name": name, "value": value}}
         if self.kind is ItemKind.TOOL:
             return {"name": self.name, "arguments": arguments}
         if self.kind is ItemKind.PROMPT:
@@ -74,12 +83,27 @@ def subjects_of(surface: Surface) -> tuple[Subject, ...]:
         for item in surface.of(kind):
             if item.name and isinstance(item.value, dict):
                 found.setdefault((kind, item.name), _subject(item, item.value))
-    return tuple(found.values())
+    completions = _completions(tuple(found.values())) if "completions" in surface.capabilities else ()
+    return (*found.values(), *completions)
+
+
+def _completions(subjects: tuple[Subject, ...]) -> Iterator[Subject]:
+    """What completes the arguments of prompts and templates, one subject for each argument."""
+    for subject in subjects:
+        properties = subject.schema.get("properties") if isinstance(subject.schema, dict) else None
+        if subject.kind in (ItemKind.PROMPT, ItemKind.RESOURCE_TEMPLATE) and isinstance(properties, dict):
+            for argument, schema in list(properties.items())[:MOST_COMPLETIONS]:
+                yield Subject(
+                    subject.kind,
+                    f"{subject.name} {argument}?",
+                    {"type": "object", "properties": {argument: schema}, "required": [argument]},
+                    of=subject.name,
+                )
 
 
 def allowed(subjects: tuple[Subject, ...], allow: tuple[str, ...]) -> tuple[Subject, ...]:
     """Those that the operator allowed, by exact name or glob, in the order served."""
-    return tuple(subject for subject in subjects if any(matches(subject.name, name) for name in allow))
+    return tuple(subject for subject in subjects if any(matches(subject.of or subject.name, name) for name in allow))
 
 
 def check_names(surface: Surface, allow: tuple[str, ...]) -> None:

@@ -159,10 +159,11 @@ def hold(
     each: float = 0.0,
     comes_up: bool = True,
     usable: bool = True,
+    capabilities: JsonObject | None = None,
     **options: object,
 ) -> Calls:
     """Hold the conversation to its end. `seconds`: of the run, of which `each` goes by with every action."""
-    surface = Surface(items=items)
+    surface = Surface(items=items, capabilities=capabilities or {})
     given = RunOptions.model_validate({"active": ActiveLevel.TOOL_CALLS, "allow": allow, **options})
     planner = CallPlanner(given, surface, world(), kit or SmallKit(), boundaries=(ROOT, DATA), usable=usable)
     found, now, observation, left = Calls(), world(), None, seconds

@@ -211,3 +211,14 @@ def test_a_call_that_takes_the_planted_files_away_is_followed_by_a_clean_start()
     assert [call.item for call in talk.of(Purpose.BASELINE)] == ["read", "delete_all"]
     assert talk.kinds.count("restart") == 1
     assert len({call.world for call in talk.calls}) == 2
+
+
+def test_completions_are_asked_for_where_they_are_declared() -> None:
+    prompt = Item(kind=ItemKind.PROMPT, name="greet", value={"name": "greet", "arguments": [{"name": "who"}]}, frame=1)
+    assert {call.method for call in hold(benign, prompt).calls} == {"prompts/get"}
+    talk = hold(benign, prompt, capabilities={"completions": {}}, kit=SmallKit(payloads=()))
+    asked = [call for call in talk.calls if call.method == "completion/complete"]
+    assert [call.params for call in asked] == [
+        {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "/who-0"}}
+    ]
+    assert [cell.item for cell in talk.books.cells] == ["greet", "greet who?"]
