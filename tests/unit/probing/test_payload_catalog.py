@@ -18,6 +18,7 @@ from harness.pipeline.payloads import check_payloads, read_payloads
 from harness.pipeline.workspace import planted_files
 from harness.pipeline.world import plant
 from harness.probing.payloads.expansion import Expansion, expand
+from harness.probing.payloads.headers import header_names, header_points, headers_beside
 from harness.probing.payloads.matching import choose
 from harness.probing.payloads.parsing import parse_payload
 from harness.probing.payloads.placeholders import ENCODINGS, PLACEHOLDERS
@@ -243,3 +244,14 @@ def test_the_package_carries_the_catalog() -> None:
 def test_every_placeholder_and_encoding_is_said_and_does_something() -> None:
     assert all(meaning for meaning, _ in PLACEHOLDERS.values())
     assert all(encode("../a b.c") for encode in ENCODINGS.values())
+
+
+def test_headers_are_taken_from_texts_with_the_credentials_that_go_with_them() -> None:
+    source = 'h.get("X-Vendor-Wiki-Url"), h["X-Vendor-Wiki-Personal-Token"], "x-forwarded-host", "X-Other-Key"'
+    names = header_names([source])
+    assert names == ("X-Vendor-Wiki-Url", "X-Vendor-Wiki-Personal-Token", "X-Other-Key")
+    (point,) = header_points(names)
+    assert (point.pointer, point.place) == ("X-Vendor-Wiki-Url", "header")
+    assert headers_beside(point.pointer, names, "t") == {"X-Vendor-Wiki-Personal-Token": "t"}
+    chosen = [payload.id for payload, _ in choose(PAYLOADS.values(), point, ())]
+    assert "ssrf/header-base" in chosen and "command-injection/separator" not in chosen
