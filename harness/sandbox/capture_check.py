@@ -121,7 +121,8 @@ def _end(address: str, port: int) -> str:
 def _dissected(packets: list[bytes]) -> Iterator[str]:
     if not packets:
         return
-    from scapy.layers.l2 import Ether  # only now: it loads all layers
+    import scapy.layers.all  # noqa: F401 - only now: it takes half a second, and binds the layers to each other
+    from scapy.layers.l2 import Ether
 
     for packet in packets:
         try:

@@ -115,7 +115,8 @@ def parse(message: bytes) -> ClientHello:
     body.vector(1)
     ciphers = _pairs(body.vector(2))
     body.vector(1)
-    sni, alpn, kinds = "", (), []
+    sni, kinds = "", []
+    alpn: tuple[str, ...] = ()
     versions: tuple[int, ...] = (legacy,)
     signatures: tuple[int, ...] = ()
     extensions = _Reader(body.vector(2)) if body else _Reader(b"")

@@ -75,7 +75,7 @@ class Exchange:
     async def _next(self) -> h11.Event | type[h11.PAUSED]:
         while True:
             event = self._connection.next_event()
-            if event is not h11.NEED_DATA:
+            if isinstance(event, h11.Event) or event is h11.PAUSED:
                 return event
             if self._connection.they_are_waiting_for_100_continue:
                 await self._send(h11.InformationalResponse(status_code=100, headers=[]))
@@ -104,12 +104,12 @@ class Exchange:
             await self._send(h11.InformationalResponse(status_code=101, headers=websocket.upgrade(key, headers)))
             return "websocket"
         body, beginning = None, bytearray()
-        while isinstance(event := await self._next(), h11.Data):
+        while isinstance(piece := await self._next(), h11.Data):
             if body is None:
                 body = flow.part("http-body", headers.get("content-type", ""), encoding=_coding(headers))
             assert body.content is not None
-            body.content.add(bytes(event.data))
-            beginning += event.data[: LOOKED_AT - len(beginning)]
+            body.content.add(bytes(piece.data))
+            beginning += piece.data[: LOOKED_AT - len(beginning)]
         await self._answer(self._request(method, target, headers, bytes(beginning)), body)
         return ""
 

@@ -7,7 +7,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-TCP, UDP, ICMP, ICMP6 = 6, 17, 1, 58
+TCP, UDP, ICMP, ICMP6, SCTP = 6, 17, 1, 58, 132
 NAMES = {1: "icmp", 2: "igmp", 4: "ipip", 6: "tcp", 17: "udp", 41: "ipv6", 47: "gre", 50: "esp", 51: "ah", 58: "icmp6",
          89: "ospf", 132: "sctp", 136: "udplite"}  # fmt: skip
 _EXTENSIONS = (0, 43, 60)
@@ -61,7 +61,9 @@ def read(data: bytes) -> Packet | None:
             ports = struct.unpack_from("!HH", data, at)
             if protocol == TCP:
                 flags = data[at + 13]
-            at += {TCP: (data[at + 12] >> 4) * 4, UDP: 8}.get(protocol, 12)
+                at += (data[at + 12] >> 4) * 4
+            else:
+                at += 12 if protocol == SCTP else 8
     except (IndexError, struct.error, ValueError, OSError):
         return None
     return Packet(version, protocol, source, destination, *ports, flags, data[at:])
@@ -85,7 +87,7 @@ def checksum(data: bytes) -> int:
     """The Internet checksum (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

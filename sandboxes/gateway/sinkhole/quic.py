@@ -35,6 +35,8 @@ def looks_like_initial(data: bytes) -> bool:
 
 def client_hello(data: bytes) -> tuple[ClientHello, bytes] | None:
     """The ClientHello in an Initial packet and its bytes; None where it can't be had (or is spread over several)."""
+    if not looks_like_initial(data):
+        return None
     try:
         return _client_hello(data)
     except (ValueError, IndexError, InvalidTag):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -12,7 +13,7 @@ from anyio.abc import SocketAttribute
 from sinkhole import dns, hello, websocket
 from sinkhole.channel import Channel, Idle
 from sinkhole.decoys import banner
-from sinkhole.flows import Flow, end_text
+from sinkhole.flows import PART_HEAD, Flow, end_text
 from sinkhole.http import Exchange, looks_like_http
 from sinkhole.lines import BANNERS, SERVER_FIRST, Dialogue, converse
 from sinkhole.place import Place
@@ -41,13 +42,14 @@ class Connection:
     """One accepted connection. `original`: where it was made to, where the socket does not say."""
 
     def __init__(self, world: World, stream: anyio.abc.SocketStream, original: tuple[str, int] | None = None) -> None:
-        place, port = (original or stream.extra(SocketAttribute.local_address))[:2]  # noqa: S610
-        address = str(place).removeprefix("::ffff:") if "." in str(place) else str(place)
-        peer = stream.extra(SocketAttribute.remote_address)  # noqa: S610
+        mine: tuple[Any, ...] = original or tuple(stream.extra(SocketAttribute.local_address))  # noqa: S610
+        address, port = str(mine[0]), int(mine[1])
+        address = address.removeprefix("::ffff:") if "." in address else address
+        peer: tuple[Any, ...] = tuple(stream.extra(SocketAttribute.remote_address))  # noqa: S610
         self.world = world
-        flow = world.flow("tcp", end_text(str(peer[0]), int(peer[1])), end_text(address, int(port)), address)
+        flow = world.flow("tcp", end_text(str(peer[0]), int(peer[1])), end_text(address, port), address)
         self.channel = Channel(stream, flow)
-        self.place = Place(flow.names[-1] if flow.names else address, int(port), address)
+        self.place = Place(flow.names[-1] if flow.names else address, port, address)
         self._dialogue: Dialogue | None = None
 
     @property
@@ -81,7 +83,7 @@ class Connection:
         finally:
             with anyio.CancelScope(shield=True):
                 self.flow.application = self.flow.application or ("tls" if self.channel.tls else "stream")
-                if self.flow.application == "stream" and self.flow.sent and not self.flow.parts:
+                if self.flow.sent and not self.flow.parts and self.flow.outbound.size <= PART_HEAD:
                     self.flow.part("stream", "", b"".join(self.flow.outbound.parts))
                 await self.world.finish(self.flow, end)
                 await self.channel.aclose()
