@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from typing import Any
 
 from harness.analyzers.behavior.attribution import CALL, Where
@@ -20,6 +22,8 @@ MAX_ARGUMENTS = 64
 MIN_ARGUMENT = 4
 #: Failed starts held until it is known whether the search went on.
 MAX_TRIED = 1024
+#: What needs no quotes in a shell (as `shlex.quote` of Python has it).
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]*", re.ASCII)
 
 SELF_MADE = Kind(
     "behavior.exec.self-made",
@@ -85,6 +89,12 @@ ARGUMENT = Kind(
     threat=Threat.COMMAND_INJECTION,
     cwe=78,
     remediation="Start programs with argument lists and without a shell.",
+)
+WORD = replace(
+    ARGUMENT,
+    severity=Severity.LOW,
+    description="A plain word given as an argument of this tool stood in the command that a shell ran; whether special "
+    "characters are quoted there was not seen.",
 )
 
 
@@ -170,13 +180,37 @@ class ExecFold(BehaviorFold):
 
     def _in_call(self, event: ProcessEvent, where: Where, program: Started, shown: str) -> None:
         text = program.shell
-        if text and any(argument in text for argument in self._arguments):
+        bare = _bare(text)
+        found = [word for word in self._arguments if word in (text if "'" in word else bare)]
+        if any(not _PLAIN_WORD.fullmatch(word) for word in found):
             self.ledger.note(ARGUMENT, f"argument:{program.name}", event, where, shown)
+        elif found:
+            self.ledger.note(WORD, f"word:{program.name}", event, where, shown)
         self.ledger.note(IN_CALL, f"program:{program.name}", event, where, shown)
 
     def _by(self, where: Where) -> str:
         names = [name.rpartition("/")[2] for name in where.process.ancestors]
         return f"It was started by {' under '.join(names)}, in phase {where.phase}." if names else ""
+
+
+def _bare(text: str) -> str:
+    """A shell's text without what stands between single quotes, where nothing is special (POSIX, XCU 2.2)."""
+    kept: list[str] = []
+    state, escaped = "", False
+    for sign in text:
+        if state == "'":
+            state = "" if sign == "'" else state
+            continue
+        kept.append("\0" if sign == "'" and not state and not escaped else sign)
+        if escaped:
+            escaped = False
+        elif sign == "\\":
+            escaped = True
+        elif sign == state:
+            state = ""
+        elif not state and sign in ("'", '"'):
+            state = sign
+    return "".join(kept)
 
 
 def _arguments_of(event: FrameEvent) -> tuple[str, ...]:
@@ -205,4 +239,4 @@ class ExecAnalyzer(BehaviorAnalyzer):
     name = "behavior.exec"
     description = "programs that the server starts: shells, network tools, files it wrote itself"
     fold = ExecFold
-    kinds = (SELF_MADE, NAMELESS, FETCHED, FETCHER, SHELL, CODE, OTHER, IN_CALL, ARGUMENT)
+    kinds = (SELF_MADE, NAMELESS, FETCHED, FETCHER, SHELL, CODE, OTHER, IN_CALL, ARGUMENT, WORD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -434,12 +435,29 @@ def test_a_call_starts_programs_by_design_and_that_is_told_as_a_fact() -> None:
     assert result.findings[0].location.tool == "run"
 
 
-def test_an_argument_in_a_shells_text_is_found() -> None:
+@pytest.mark.parametrize(
+    ("argument", "text", "severity"),
+    [
+        ("needle-77", "grep needle-77 *", "LOW"),
+        ("needle; id", "grep needle; id *", "MEDIUM"),
+        ("needle; id", "grep 'needle; id' *", None),
+        ("needle; id", 'grep "needle; id" *', "MEDIUM"),
+        ("it's; id", "grep 'it's; id' *", "MEDIUM"),
+        ("it's; id", """grep 'it'"'"'s; id' *""", None),
+        ("needle; id", r"grep \'needle; id *", "MEDIUM"),
+        ("needle; id", """echo "'" needle; id""", "MEDIUM"),
+    ],
+)
+def test_an_argument_in_a_shells_text_is_found_where_something_in_it_is_special(
+    argument: str, text: str, severity: str | None
+) -> None:
     record = started().enter("call:grep:aaaa1111")
-    record.asked('{"method":"tools/call","params":{"name":"grep","arguments":{"q":["needle-77"],"n":3}}}')
-    record.spawn(20, "/usr/bin/dash", "sh", "-c", "grep needle-77 *").spawn(21, "/usr/bin/grep", "grep", "needle-77")
+    record.asked(
+        json.dumps({"method": "tools/call", "params": {"name": "grep", "arguments": {"q": [argument], "n": 3}}})
+    )
+    record.spawn(20, "/usr/bin/dash", "sh", "-c", text).spawn(21, "/usr/bin/grep", "grep", argument)
     result = record.end().judge("behavior.exec")
-    assert rules(result)["behavior.exec.argument-in-shell"] == "MEDIUM"
+    assert rules(result).get("behavior.exec.argument-in-shell") == severity
 
 
 def test_a_tool_that_breaks_its_annotations_is_found() -> None:
