@@ -42,6 +42,8 @@ _LISTS = {
 _VOLATILE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,}){0,4}|\d+|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
                        r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
                        re.IGNORECASE)  # fmt: skip
+#: Words and signs: a set that is printed has the same ones in another order at each start.
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _REMEDY = "Pin the server's version, and compare what it declares at each start with what was vetted."
 
 
@@ -177,16 +179,21 @@ class DriftFold:
     def _changed(
         self, member: str, item: Item | None, before: JsonValue, after: JsonValue, look: _Look, frame: int
     ) -> None:
-        volatile = _plain(before) == _plain(after)
+        old_text, new_text = _plain(before), _plain(after)
+        reordered = old_text != new_text and _reordered(before, after)
+        volatile = reordered or old_text == new_text
         rule = VOLATILE if volatile else CHANGED
+        changed = "reordered" if reordered else "volatile" if volatile else "changed"
         what = f"{member} of {item.name}" if item is not None else member
         old, new = _differing(before, after)
         self._find(
             rule,
-            Severity.LOW if volatile else Severity.HIGH,
+            {"reordered": Severity.INFO, "volatile": Severity.LOW, "changed": Severity.HIGH}[changed],
             _location(item),
-            f"{'volatile' if volatile else 'changed'}:{member}",
-            "It differs in numbers and dates only."
+            f"{changed}:{member}",
+            "Its words are the same in another order."
+            if reordered
+            else "It differs in numbers and dates only."
             if volatile
             else "What was vetted is not what is served: the text or schema under this name is another one later.",
             (
@@ -258,6 +265,27 @@ def _digest(item: Item) -> str:
 def _plain(value: JsonValue) -> str:
     """The value as text without what changes by itself."""
     return _VOLATILE.sub("0", value if isinstance(value, str) else canonical_json(value))
+
+
+def _reordered(before: JsonValue, after: JsonValue) -> bool:
+    """Whether two values differ at most in the order of the words of texts, and of texts in lists.
+
+    Values swapped between members are another declaration.
+    """
+    pairs = [(before, after)]
+    while pairs:
+        old, new = pairs.pop()
+        if isinstance(old, str) and isinstance(new, str):
+            if Counter(_TOKEN.findall(old)) != Counter(_TOKEN.findall(new)):
+                return False
+        elif isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+            pairs += [(old[name], new[name]) for name in old]
+        elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+            if Counter(map(canonical_json, old)) != Counter(map(canonical_json, new)):
+                pairs += zip(old, new, strict=True)
+        elif old != new or type(old) is not type(new):
+            return False
+    return True
 
 
 def _differing(before: JsonValue, after: JsonValue) -> tuple[str, str]:

@@ -76,6 +76,22 @@ def test_a_change_under_the_same_name_is_a_rug_pull(member: str, value: Any) -> 
     assert finding.location.tool == "now" and member in finding.evidence[0].text
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "severity"),
+    [
+        ({"description": "Allowed: {'ls', 'cat'}."}, {"description": "Allowed: {'cat', 'ls'}."}, Severity.INFO),
+        ({"description": "Allowed: {'ls', 'cat'}."}, {"description": "Allowed: {'cat', 'rm'}."}, Severity.HIGH),
+        ({"inputSchema": {"enum": ["a", "b"]}}, {"inputSchema": {"enum": ["b", "a"]}}, Severity.INFO),
+        ({"inputSchema": {"enum": ["a", "b"]}}, {"inputSchema": {"enum": ["b", "c"]}}, Severity.HIGH),
+        ({"annotations": {"x": True, "y": False}}, {"annotations": {"x": False, "y": True}}, Severity.HIGH),
+        ({"annotations": {"x": "on", "y": "off"}}, {"annotations": {"x": "off", "y": "on"}}, Severity.HIGH),
+    ],
+)
+def test_a_set_that_is_printed_in_another_order_is_the_same_set(first: Any, second: Any, severity: Severity) -> None:
+    finding = only(judge(surface({**TOOL, **first}), later({**TOOL, **second})))
+    assert finding.severity is severity
+
+
 def test_a_notice_excuses_no_change_under_the_same_name() -> None:
     changed = later({**TOOL, "description": "Something else entirely."})
     assert found(judge(surface(TOOL), changed, notices=("tools",))) == {"drift.changed": Severity.HIGH}
