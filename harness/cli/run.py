@@ -20,6 +20,7 @@ from harness.pipeline.entropy import Entropy
 from harness.pipeline.places import bundle_of
 from harness.pipeline.policy_file import load_policy
 from harness.pipeline.redaction import REDACTED
+from harness.pipeline.respond_file import read_answers
 from harness.pipeline.run import RunRequest, run_target
 from harness.pipeline.workspace import given_files
 from harness.report.escape import one_line, workflow_safe
@@ -154,6 +155,12 @@ Examples:
     help="A fake internet that answers or refuses, with every attempt recorded; or none at all."
     " Default: none, and answer where tools are called.",
 )
+@click.option(
+    "--respond",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE.toml",
+    help="What the fake internet answers, by host, port, method and path.",
+)
 @click.option("--stock-client/--no-stock-client", default=True, help="Also try the server with the mcp SDK's client.")
 @click.option(
     "--bundle", type=click.Path(path_type=Path), metavar="DIR", help="Where the recording goes (a new folder)."
@@ -193,6 +200,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         runtime=given["runtime"],
         stock_client=given["stock_client"],
         recorder=RecorderChoice(given["recorder"]),
+        respond=read_answers(given["respond"]) if given["respond"] is not None else (),
         network=NetworkChoice(given["network"] or ("answer" if calls else "none")),
         idle=given["idle"],
         call_budget=given["call_budget"],
