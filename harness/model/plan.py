@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from harness.model.base import Record
 from harness.model.call import Call, CallBooks, Outcome
+from harness.model.options import NetworkChoice
 from harness.model.payload import Boundary
 from harness.model.probe import LookRequest, Probe, ProbeBooks, Probed
 from harness.model.surface import Surface
@@ -81,6 +82,7 @@ class Action(Record):
     what: str = ""
     notes: tuple[str, ...] = ()
     boundaries: tuple[Boundary, ...] = ()
+    network: NetworkChoice | None = None
     call: Call | None = None
     probe: Probe | None = None
     look: LookRequest | None = None

@@ -11,7 +11,7 @@ import anyio
 import anyio.abc
 
 from harness.model.call import BoundariesEvent, CallBooksEvent, Outcome, WorldEvent
-from harness.model.options import ActiveLevel, RunOptions
+from harness.model.options import ActiveLevel, NetworkChoice, RunOptions
 from harness.model.plan import Action, ActionKind, Adjustment, Observation
 from harness.model.probe import Probed
 from harness.model.recording import NoteEvent, ObstacleEvent, Phase, ProbeBooksEvent
@@ -157,7 +157,7 @@ class Driver:
             return None, spec
         planted = plant(self._entropy, spec)
         self._world = planted.world
-        network = str(self._options.network)
+        network = str(spec.network)
         self._bundle.record(WorldEvent(phase=Phase.START, session=session, world=planted.world, network=network))
         return planted.world, planted.into(spec)
 
@@ -203,6 +203,8 @@ class Driver:
             return Observation(number=action.number, usable=False, detail="this can't be made")
         self._sessions += 1
         name = f"again-{self._sessions}"
+        if action.network is not None and spec.network is not NetworkChoice.NONE:
+            spec = spec.model_copy(update={"network": action.network})
         world, spec = self._planted(name, spec)
         raw = await self._open(name, self._started, spec, stack)
         with anyio.move_on_at(deadline):

@@ -57,7 +57,6 @@ def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | 
         kit = Arsenal(
             payloads,
             seed=options.seed,
-            network=str(options.network),
             regexes=regexes,
             commands=tuple(dict.fromkeys(command for value in lists for command in value.split())),
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.model.base import JsonObject, JsonValue, canonical_json, sha256_hex
-from harness.model.payload import Boundary, Payload
+from harness.model.options import NetworkChoice
+from harness.model.payload import Boundary, Payload, PayloadClass
 from harness.model.world import World
 from harness.probing.boundaries import boundary_for
 from harness.probing.calls.kit import Attack, Filled, Known, Rank, Tried, Usage
@@ -20,12 +21,14 @@ from harness.probing.synthesis.walker import Regexes
 
 #: Drafts that are kept: one for each subject and world at hand.
 MOST_DRAFTS = 2_000
+#: What a server may do in another way, with a program instead of its own client, when the network is dead.
+FALLBACKS = frozenset({PayloadClass.COMMAND_INJECTION, PayloadClass.ARGUMENT_INJECTION})
 
 
 class Arsenal:
     """Implements `Kit`. `payloads` in the catalog's order; `regexes` answers for patterns of schemas.
 
-    `network`: the mode of the fake internet; `commands`: programs that the server's start allows.
+    `commands`: programs that the server's start allows.
     """
 
     def __init__(
@@ -33,11 +36,10 @@ class Arsenal:
         payloads: Sequence[Payload],
         *,
         seed: int = 0,
-        network: str = "",
         regexes: Regexes | None = None,
         commands: tuple[str, ...] = (),
     ) -> None:
-        self._payloads = tuple(p for p in payloads if p.network in ("", network))
+        self._payloads = tuple(payloads)
         self._seed = seed
         self._regexes = regexes
         self._drafts: dict[str, Draft] = {}
@@ -55,14 +57,23 @@ class Arsenal:
         return retry(made, [Attempt(arguments=arguments, text=text) for arguments, text in tried])
 
     def attacks(
-        self, subject: Subject, arguments: JsonObject, usage: Usage, world: World, boundaries: tuple[Boundary, ...]
+        self,
+        subject: Subject,
+        arguments: JsonObject,
+        usage: Usage,
+        world: World,
+        boundaries: tuple[Boundary, ...],
+        *,
+        network: NetworkChoice,
+        again: bool = False,
     ) -> tuple[Attack, ...]:
         """Every payload at every place of the draft that it fits; places seen used so come first."""
         made = self._draft(subject, world, {})
         words = f"{subject.name}\n{subject.description}"
         found = []
+        payloads = [payload for payload in self._payloads if _worth(payload, network, again=again)]
         for point in made.points:
-            for payload, observed in choose(self._payloads, point, _uses(point, usage), self._commands):
+            for payload, observed in choose(payloads, point, _uses(point, usage), self._commands):
                 boundary = boundary_for(
                     payload.payload_class,
                     payload.boundary,
@@ -143,6 +154,13 @@ def _benign(point: InjectionPoint, arguments: JsonObject) -> str:
     except (KeyError, ValueError):
         value = point.value
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _worth(payload: Payload, network: NetworkChoice, *, again: bool) -> bool:
+    """Whether a payload is for this mode; after another mode, whether it can do what it did not do there."""
+    if payload.network:
+        return payload.network == network
+    return not again or payload.payload_class in FALLBACKS
 
 
 def _placed(arguments: JsonObject, made: Draft, point: InjectionPoint, filled: Expansion) -> tuple[JsonObject, ...]:

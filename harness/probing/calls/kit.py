@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Protocol, TypeAlias
 
 from harness.model.base import JsonObject
+from harness.model.options import NetworkChoice
 from harness.model.payload import Boundary, Effect, Payload
 from harness.model.world import World
 from harness.probing.calls.subjects import Subject
@@ -63,9 +64,20 @@ class Kit(Protocol):
         ...
 
     def attacks(
-        self, subject: Subject, arguments: JsonObject, usage: Usage, world: World, boundaries: tuple[Boundary, ...]
+        self,
+        subject: Subject,
+        arguments: JsonObject,
+        usage: Usage,
+        world: World,
+        boundaries: tuple[Boundary, ...],
+        *,
+        network: NetworkChoice,
+        again: bool = False,
     ) -> tuple[Attack, ...]:
-        """Every payload that fits a place in these arguments and has a boundary to cross, the likeliest first."""
+        """Every payload that fits a place in these arguments and has a boundary to cross, the likeliest first.
+
+        `network`: the mode of the fake internet. `again`: another mode was tried before; only what can differ counts.
+        """
         ...
 
     def fill(

@@ -6,45 +6,36 @@ A session that can't go on is replaced by a clean one; a target that can't be st
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.model.base import JsonObject
 from harness.model.call import Call, Outcome, Purpose
-from harness.model.options import RunOptions
-from harness.model.payload import Boundary, Effect, EffectKind
+from harness.model.options import NetworkChoice, RunOptions
+from harness.model.payload import Boundary, EffectKind
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.surface import Surface
 from harness.model.world import World
 from harness.probing.calls.books import books_of, reason_of
-from harness.probing.calls.carried import Carried, followers, handed_out
+from harness.probing.calls.calling import KEPT_SECONDS, Calling, Trying
+from harness.probing.calls.carried import followers, handed_out
 from harness.probing.calls.kit import Attack, Filled, Kit
 from harness.probing.calls.schedule import Cell, Schedule
-from harness.probing.calls.state import Maker, State, gentle_first, moved, wears
-from harness.probing.calls.subjects import Subject, allowed, check_names, subjects_of
+from harness.probing.calls.state import State, gentle_first
+from harness.probing.calls.subjects import allowed, check_names, subjects_of
 from harness.probing.calls.usage import usage_of
 from harness.probing.oracle import Case, hits
 from harness.probing.oracle.case import Need
 
-#: Bounds of a plan. Clean starts cost about a second each.
+#: Bounds of a plan.
 MOST_CANDIDATES = 5
-MOST_RESTARTS = 80
-#: Clean starts only because a call took away what was planted.
-MOST_RENEWALS = 20
 #: Calls that follow a payload with a value that its result handed out.
 MOST_FOLLOWERS = 2
 #: So many cases are carried to their ends; of one item and class only the first is.
 MOST_CASES = 40
-#: Seconds of the run's time that are kept for what was seen, beside a share of it.
-KEPT_SECONDS = 5.0
-KEPT_SHARE = 0.15
 
 #: What a further call can bring to light.
 _LASTING = frozenset({EffectKind.DISCLOSED, EffectKind.COMPUTED})
-
-#: Parts of the conversation: they yield actions and return what came of them.
-Calling = Generator[Action, None, Outcome | None]
-Trying = Generator[Action, None, bool]
 
 
 @dataclass(frozen=True)
@@ -54,9 +45,10 @@ class Pursued:
     case: Case
     state: State
     attack: Attack
+    network: NetworkChoice
 
 
-class CallPlanner:
+class CallPlanner(Calling):
     """Made for one run, on a session that was greeted. `next(observation)` answers with the next action.
 
     `boundaries` were found beforehand; `world` is that of the session at hand. `usable`: whether that session goes on.
@@ -74,24 +66,14 @@ class CallPlanner:
         usable: bool = True,
     ) -> None:
         check_names(surface, options.allow)
-        self._options = options
-        self._kit = kit
-        self._world = world
+        super().__init__(options, world, kit)
         self._boundaries = boundaries
         self._usable = usable
         self._every = subjects_of(surface)
         self._states = [State(subject) for subject in allowed(self._every, options.allow)]
-        self._make = Maker(options.seed)
-        self._carried = Carried()
         self._schedule = Schedule()
         self._pursued: list[Pursued] = []
-        self._left: float | None = None
         self._spent = 0
-        self._restarts = 0
-        self._worn = False
-        self._wear = 0
-        self._gone = ""
-        self._seen: Observation | None = None
         self._steps = self._conversation()
 
     def next(self, observation: Observation | None) -> Action | None:
@@ -113,11 +95,12 @@ class CallPlanner:
                 yield from self._baseline(state)
         for state in gentle:
             self._plan(state)
-        for cell, attack in self._schedule.turns():
-            if self._stop(cell):
-                continue
-            yield from self._renew()
-            yield from self._attack(cell, attack)
+        yield from self._attacks()
+        if self._options.network is NetworkChoice.ANSWER:
+            for state in gentle:
+                if state.outcome is not None and (state.outcome.connections or state.outcome.names):
+                    self._plan(state, NetworkChoice.REFUSE)  # a dead network can lead it to another way
+            yield from self._attacks(NetworkChoice.REFUSE)
         for pursued in self._pursued:
             yield from self._pursue(pursued)
         books = books_of(self._every, self._states, self._schedule.cells.values(), gone=self._gone)
@@ -145,15 +128,35 @@ class CallPlanner:
             state.reason = state.reason or reason_of(outcome)
             state.tried.append((arguments, outcome.text[:2000]))
 
-    def _plan(self, state: State) -> None:
+    def _plan(self, state: State, network: NetworkChoice | None = None) -> None:
         """Plan the attacks on what the baseline showed; where it failed, on what the best of the tries showed."""
         if state.arguments is None or state.outcome is None:
             return
         usage = usage_of(state.arguments, state.outcome, self._world.root)
-        attacks = self._kit.attacks(state.subject, state.arguments, usage, self._world, self._boundaries)
+        attacks = self._kit.attacks(
+            state.subject,
+            self._arguments(state),
+            usage,
+            self._world,
+            self._boundaries,
+            network=network or self._options.network,
+            again=network is not None,
+        )
         self._schedule.add(state, attacks)
 
     # Attacks
+
+    def _attacks(self, network: NetworkChoice | None = None) -> Iterator[Action]:
+        """What is planned, in turn; in a mode of the network of its own where one is given."""
+        for cell, attack in self._schedule.turns():
+            if self._stop(cell):
+                continue
+            if network is not None and network is not self._network:
+                yield from self._restart(network)
+            else:
+                yield from self._renew()
+            if not self._stop(cell):
+                yield from self._attack(cell, attack)
 
     def _stop(self, cell: Cell) -> bool:
         """Whether the rest of this cell stays undone, and why."""
@@ -220,7 +223,7 @@ class CallPlanner:
         key = cell.state.subject, attack.payload.payload_class
         first = all((p.state.subject, p.attack.payload.payload_class) != key for p in self._pursued)
         if first and len(self._pursued) < MOST_CASES:
-            self._pursued.append(Pursued(case, cell.state, attack))
+            self._pursued.append(Pursued(case, cell.state, attack, self._network))
         return True
 
     # Proof
@@ -238,7 +241,8 @@ class CallPlanner:
         state, attack = pursued.state, pursued.attack
         if self._gone or (self._left is not None and self._left < KEPT_SECONDS):
             return False
-        if need.clean and not (yield from self._restart()):
+        away = pursued.network is not self._network
+        if (need.clean or away) and not (yield from self._restart(pursued.network)):
             return False
         control = need.purpose is Purpose.CONTROL
         filled, nonce = self._fill(state, attack, control=control)
@@ -274,116 +278,3 @@ class CallPlanner:
             return False
         pursued.case.take(call, outcome, self._world)
         return True
-
-    # Calls and sessions
-
-    def _fill(self, state: State, attack: Attack, *, control: bool) -> tuple[Filled | None, str]:
-        nonce = self._make.nonce(self._world.nonce)
-        arguments = self._arguments(state)
-        return self._kit.fill(state.subject, attack, arguments, self._world, nonce, control=control), nonce
-
-    def _arguments(self, state: State) -> JsonObject:
-        """The subject's benign arguments in the world at hand."""
-        if state.arguments is None or state.world is None:
-            return {}
-        return moved(state.arguments, state.world, self._world)
-
-    def _call_of(
-        self,
-        subject: Subject,
-        purpose: Purpose,
-        arguments: JsonObject,
-        attack: Attack,
-        filled: Filled,
-        nonce: str,
-        *,
-        step: int,
-        steps: int,
-        about: str = "",
-    ) -> Call:
-        effects: tuple[Effect, ...] = filled.effects
-        return Call(
-            id=self._make.call_id(),
-            method=subject.method,
-            item=subject.name,
-            params=subject.params(arguments),
-            purpose=purpose,
-            headers=dict(filled.headers),
-            payload=attack.payload.id,
-            payload_class=attack.payload.payload_class,
-            cwe=attack.payload.cwe,
-            argument=attack.argument,
-            place=attack.place,
-            nonce=nonce,
-            effects=effects,
-            boundary=attack.boundary,
-            about=about,
-            world=self._world.nonce,
-            step=step,
-            steps=steps,
-        )
-
-    def _send(self, state: State, purpose: Purpose, arguments: JsonObject) -> Calling:
-        """A call without a payload."""
-        subject = state.subject
-        call = Call(
-            id=self._make.call_id(),
-            method=subject.method,
-            item=subject.name,
-            params=subject.params(arguments),
-            purpose=purpose,
-            world=self._world.nonce,
-        )
-        state.world = self._world
-        return (yield from self._do(state, call))
-
-    def _do(self, state: State, call: Call) -> Calling:
-        """Make a call. None when nothing came of it and nothing can: the time is over, or the target is gone."""
-        if self._gone:
-            return None
-        yield Action(number=0, kind=ActionKind.CALL, call=call)
-        seen = self._seen
-        if seen is None or seen.outcome is None or seen.outcome.state == "unsent":
-            self._gone = (seen.detail if seen is not None else "") or "the call could not be made"
-            return None
-        state.calls += 1
-        outcome = seen.outcome
-        self._worn |= wears(outcome, self._world)
-        if not seen.usable:
-            state.breaks += 1
-            yield from self._restart()
-        return outcome
-
-    def _renew(self) -> Iterator[Action]:
-        """Where calls took away what was planted for others, a clean session with a whole world."""
-        if self._worn and self._wear < MOST_RENEWALS and not self._gone:
-            self._wear += 1
-            yield from self._restart()
-
-    def _restart(self) -> Trying:
-        """A clean session in place of the one at hand; one more try where it does not come up. False: it is gone."""
-        seen: Observation | None = None
-        for _ in range(2):
-            if self._restarts >= MOST_RESTARTS:
-                self._gone = f"it was started anew {MOST_RESTARTS} times"
-                return False
-            self._restarts += 1
-            self._worn = False
-            yield Action(number=0, kind=ActionKind.RESTART)
-            self._carried.forget()
-            seen = self._seen
-            if seen is not None and seen.world is not None:
-                self._world = seen.world
-            if seen is not None and seen.usable:
-                return True
-            if seen is not None and seen.detail:
-                break
-        self._gone = (seen.detail if seen is not None else "") or "it did not start again"
-        return False
-
-    def _short(self) -> bool:
-        """Whether what is left of the time is kept for proofs."""
-        return self._left is not None and self._left < KEPT_SECONDS + KEPT_SHARE * self._options.timeout
-
-    def _state(self, subject: Subject) -> State:
-        return next(state for state in self._states if state.subject is subject)

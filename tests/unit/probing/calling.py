@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.model.base import JsonObject, JsonValue
 from harness.model.call import Call, CallBooks, Outcome, Purpose
-from harness.model.options import ActiveLevel, RunOptions
+from harness.model.options import ActiveLevel, NetworkChoice, RunOptions
 from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind, EffectTemplate, Payload, PayloadClass
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.surface import Item, ItemKind, Surface
@@ -83,7 +83,15 @@ class SmallKit:
         return made if made not in [arguments for arguments, _ in tried] else None
 
     def attacks(
-        self, subject: Subject, arguments: JsonObject, usage: Usage, world: World, boundaries: tuple[Boundary, ...]
+        self,
+        subject: Subject,
+        arguments: JsonObject,
+        usage: Usage,
+        world: World,
+        boundaries: tuple[Boundary, ...],
+        *,
+        network: NetworkChoice,
+        again: bool = False,
     ) -> tuple[Attack, ...]:
         return tuple(
             Attack(
@@ -95,6 +103,7 @@ class SmallKit:
             )
             for name in arguments
             for p in self.payloads
+            if p.network in ("", network) and not (again and p.network == "")
         )
 
     def fill(

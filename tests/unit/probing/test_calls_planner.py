@@ -6,8 +6,9 @@ import pytest
 
 from harness.model.call import Call, Purpose
 from harness.model.errors import UsageError
-from harness.model.options import RunOptions
+from harness.model.options import NetworkChoice, RunOptions
 from harness.model.payload import EffectKind, PayloadClass
+from harness.model.plan import ActionKind
 from harness.model.surface import Item, ItemKind, ListEnd, ListOutcome, Surface
 from harness.model.world import World
 from harness.probing.calls.planner import CallPlanner
@@ -222,3 +223,20 @@ def test_completions_are_asked_for_where_they_are_declared() -> None:
         {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "/who-0"}}
     ]
     assert [cell.item for cell in talk.books.cells] == ["greet", "greet who?"]
+
+
+def test_a_tool_that_uses_the_network_is_tried_again_without_it_and_proven_there() -> None:
+    """A fallback that runs a shell only where the network is dead: found, controlled and confirmed in that mode."""
+    dead = READ.model_copy(update={"id": "traversal-read/when-dead", "network": "refuse"})
+    connects = {"connections": [{"address": "203.0.113.9:443"}]}
+
+    def server(call: Call, world: World) -> Says:
+        return Says(world.items[1].secret if dead.id in value_of(call) else "fine", more=connects)
+
+    kit = SmallKit(payloads=(READ, dead))
+    talk = hold(server, tool("fetch", "path"), kit=kit, network="answer")
+    modes = [action.network for action in talk.actions if action.kind is ActionKind.RESTART]
+    assert modes == [NetworkChoice.REFUSE] * 3
+    assert [call.payload for call in talk.of(Purpose.CONFIRM)] == [dead.id, dead.id]
+    quiet = hold(benign, tool("read", "path"), kit=kit, network="answer")
+    assert quiet.kinds.count("restart") == 0
