@@ -1,10 +1,15 @@
-"""Which classes of fault a rule stands for: as the oracle's own list says."""
+"""Which classes of fault a rule stands for: as the oracle's own list says, and the analyzer of what answers say."""
 
 from __future__ import annotations
 
+from harness.model.payload import PayloadClass
 from harness.probing.oracle.rules import RULES
+
+#: Instructions in answers are found by their text, whatever was sent.
+_BY_TEXT = {"results.injection": PayloadClass.RETURNED_INSTRUCTIONS.value}
 
 
 def classes_of(rule: str) -> set[str]:
     """The classes whose findings carry this rule."""
-    return {kind.value for kind, row in RULES.items() if row.id == rule}
+    found = {kind.value for kind, row in RULES.items() if row.id == rule}
+    return found | ({_BY_TEXT[rule]} if rule in _BY_TEXT else set())

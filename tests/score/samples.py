@@ -51,6 +51,11 @@ class Found:
     level: str
 
     @property
+    def quiet(self) -> bool:
+        """Nothing at MEDIUM or above but what came of malformed messages, which no mode is about."""
+        return self.verdict != "failed" and not [rule for rule in self.rules if " probe." not in rule]
+
+    @property
     def good(self) -> bool:
         """The fault was found, or the twin is silent."""
         return bool(self.level) if self.sample.classes else not self.rules and self.verdict != "failed"
@@ -103,14 +108,15 @@ def page(found: list[Found]) -> str:
     ]
     lines += [
         "",
-        "| set | faults | found | confirmed | twins | silent at MEDIUM and above |",
-        "|---|---|---|---|---|---|",
+        "| set | faults | found | confirmed | twins | silent at MEDIUM and above | silent but for malformed messages |",
+        "|---|---|---|---|---|---|---|",
     ]
     for folder in dict.fromkeys(f.sample.folder for f in found):
         mine = [f for f in found if f.sample.folder == folder]
         faulty, twins = [f for f in mine if f.sample.classes], [f for f in mine if not f.sample.classes]
         confirmed = sum(f.level == "CONFIRMED" for f in faulty)
-        counts = (len(faulty), sum(f.good for f in faulty), confirmed, len(twins), sum(f.good for f in twins))
+        silent = sum(f.good for f in twins), sum(f.quiet for f in twins)
+        counts = (len(faulty), sum(f.good for f in faulty), confirmed, len(twins), *silent)
         lines.append(f"| {folder} | " + " | ".join(map(str, counts)) + " |")
     lines += ["", "| server | verdict | fault found at | all that was found at MEDIUM and above |", "|---|---|---|---|"]
     for f in found:
