@@ -56,7 +56,7 @@ Examples:
 @click.option(
     "--active",
     type=click.Choice([str(level) for level in ActiveLevel]),
-    default="none",
+    default="safe",
     show_default=True,
     help="How much is sent to the target: declarations only, malformed messages, tool calls.",
 )

@@ -52,7 +52,7 @@ REFERENCE = [
 def judged(target: str, *options: str) -> dict[str, Any]:
     """The result of a recorded run; its record was whole and trusted, and all behaviour analyzers finished."""
     program = str(Path(sys.executable).with_name("harness"))
-    fixed = ("--recorder", "ebpf", "--no-stock-client", "--no-progress", "--format", "json")
+    fixed = ("--active", "none", "--recorder", "ebpf", "--no-stock-client", "--no-progress", "--format", "json")
     done = subprocess.run([program, "run", target, *fixed, *options], capture_output=True, timeout=300, check=False)
     assert done.returncode in (0, 1, 3), done.stderr.decode()
     result: dict[str, Any] = json.loads(done.stdout)

@@ -34,7 +34,7 @@ SINGLE = ("hostile_lists.py", "hostile_text.py")
 PEAK_BYTES = 150 << 20
 #: 64 MiB of lines in full, as many cut short, then one line of facts for each of twice 200,000 (docs/bundle.md).
 BUNDLE_BYTES = 256 << 20
-QUICK = ("--call-timeout=3", "--start-timeout=5", "--timeout=60")
+QUICK = ("--active=none", "--call-timeout=3", "--start-timeout=5", "--timeout=60")
 
 
 def modes_of(server: str) -> list[str]:

@@ -54,8 +54,13 @@ def test_a_real_server_is_completed_and_replays_to_the_same_bytes(
     assert result["verdict"] == "SAFE", result["findings"]
     assert len(result["surface"]["tools"]) == tools
     assert result["behavior"]["stock_client"]["works"] is True
-    protocol = {f["rule_id"] for f in result["findings"] if f["evidence_level"] == "PROTOCOL"}
+    protocol = {f["rule_id"] for f in result["findings"] if f["rule_id"].startswith("protocol.")}
     assert protocol == ({"protocol.non-json-output"} if target in TALKATIVE else set()), result["findings"]
+
+    probed = [f["severity"] for f in result["findings"] if f["rule_id"].startswith(("probe.", "drift."))]
+    assert probed.count("LOW") <= 3 and set(probed) <= {"INFO", "LOW"}, result["findings"]
+    (coverage,) = [row["coverage"]["subjects"] for row in result["analyzers"] if row["name"] == "probes"]
+    assert coverage["probes"]["analyzed"] == coverage["probes"]["discovered"] >= 50
 
     replays = [
         harness("replay", str(bundle), "--format", "json", PYTHONHASHSEED=seed, TZ=zone, LC_ALL=locale)

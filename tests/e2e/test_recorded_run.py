@@ -65,10 +65,10 @@ def test_a_run_by_default_is_recorded_and_an_honest_server_stays_silent(tmp_path
 
     events = list(BundleRecording(bundle).events())
     ends = {event.session: event for event in events if isinstance(event, RecorderEndEvent)}
-    assert set(ends) == {"install", "main", "stock-client"}
+    assert set(ends) == {"install", "main", "stock-client", "second-session"}
     assert all(end.complete for end in ends.values()), ends
     marks = [event for event in events if isinstance(event, MarkEvent) and event.session == "main"]
-    assert {mark.phase for mark in marks} >= {"start", "discover", "stop"}
+    assert {mark.phase for mark in marks} >= {"start", "discover", "probe:J01", "stop"}
     programs = [event.path for event in events if isinstance(event, ProcessEvent) and event.what == "exec"]
     assert any(path and "python" in path for path in programs)
     assert "write" in ends["main"].calls and "read" in ends["main"].calls

@@ -29,7 +29,16 @@ SAMPLES = [
 
 def run(run_harness: Run, bundle: Path, sample: str, *options: str) -> tuple[int, dict[str, Any]]:
     done = run_harness(
-        "run", str(SERVERS / sample), "--format", "json", "--no-progress", "--bundle", str(bundle), *options
+        "run",
+        str(SERVERS / sample),
+        "--active",
+        "none",
+        "--format",
+        "json",
+        "--no-progress",
+        "--bundle",
+        str(bundle),
+        *options,
     )
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
@@ -69,7 +78,9 @@ def test_what_can_not_be_supplied_is_the_reason_and_no_finding(run_harness: Run,
 def test_an_early_end_comes_with_the_last_words(run_harness: Run, tmp_path: Path) -> None:
     server = tmp_path / "server.py"
     server.write_text("import sys\nsys.exit('it is too late today \\x1b[31m')\n")
-    done = run_harness("run", str(server), "--format", "json", "--no-progress", "--bundle", str(tmp_path / "b"))
+    done = run_harness(
+        "run", str(server), "--active", "none", "--format", "json", "--no-progress", "--bundle", str(tmp_path / "b")
+    )
     (finding,) = json.loads(done.stdout)["findings"]
     assert finding["rule_id"] == "protocol.early-exit"
     assert any("it is too late today \\u001B[31m" in evidence["text"] for evidence in finding["evidence"])

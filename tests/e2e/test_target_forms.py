@@ -78,7 +78,16 @@ def vet(run_harness: Run) -> Callable[..., dict[str, Any]]:
 
     def run(*arguments: str, **environment: str) -> dict[str, Any]:
         done = run_harness(
-            "run", *arguments, "--format", "json", "--no-stock-client", "--no-progress", timeout=240, **environment
+            "run",
+            *arguments,
+            "--active",
+            "none",
+            "--format",
+            "json",
+            "--no-stock-client",
+            "--no-progress",
+            timeout=240,
+            **environment,
         )
         assert done.returncode == 0, done.stderr + done.stdout[-3000:]
         result: dict[str, Any] = json.loads(done.stdout)

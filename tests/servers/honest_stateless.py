@@ -20,14 +20,31 @@ def answer(method: str, params: dict) -> dict:
     if method == "server/discover":
         about = {"supportedVersions": [REVISION], "capabilities": {"tools": {}}, "instructions": "One tool."}
         return {"result": CACHE | about}
-    if method == "tools/list":
+    if method == "tools/list" and isinstance(params.get("cursor", ""), str):
         return {"result": CACHE | {"tools": [TOOL]}}
     return {"error": {"code": -32601, "message": "Method not found"}}
 
 
-for line in sys.stdin.buffer:
-    message = json.loads(line)
-    if "id" in message and "method" in message:
-        reply = {"jsonrpc": "2.0", "id": message["id"]} | answer(message["method"], message.get("params") or {})
-        sys.stdout.write(json.dumps(reply) + "\n")
-        sys.stdout.flush()
+def number(text: str) -> float:
+    """JSON knows no NaN."""
+    raise ValueError(text)
+
+
+def serve(line: bytes) -> None:
+    """Answer one line; what is no request gets no answer."""
+    try:
+        message = json.loads(line.decode(), parse_constant=number)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0" or type(message.get("id")) not in (int, str):
+        return
+    method, params = message.get("method"), message.get("params") or {}
+    if not isinstance(method, str) or not isinstance(params, dict) or "result" in message:
+        return
+    reply = {"jsonrpc": "2.0", "id": message["id"]} | answer(method, params)
+    sys.stdout.write(json.dumps(reply) + "\n")
+    sys.stdout.flush()
+
+
+for raw in iter(sys.stdin.buffer.readline, b""):
+    serve(raw)
