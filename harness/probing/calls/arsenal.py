@@ -94,10 +94,44 @@ class Arsenal:
     ) -> Filled | None:
         """The payload in the benign arguments of this world."""
         made = self._draft(subject, world, {})
-        point = next((p for p in made.points if p.pointer == attack.argument and p.place == attack.place), None)
+        point = _point(made, attack)
+        filled = self._expand(attack, point, arguments, world, nonce, control=control)
+        if point is None or filled is None:
+            return None
+        try:
+            steps = _placed(arguments, made, point, filled)
+        except KeyError:
+            return None
+        return Filled(steps=steps, effects=filled.effects)
+
+    def documented(
+        self, subject: Subject, attack: Attack, arguments: JsonObject, world: World, nonce: str
+    ) -> JsonObject | None:
+        """The same effect asked for plainly, where the payload says how; else the benign arguments themselves."""
+        made = self._draft(subject, world, {})
+        point = _point(made, attack)
+        filled = self._expand(attack, point, arguments, world, nonce, control=False)
+        if point is None or filled is None or not (filled.documented or filled.documented_elements):
+            return arguments or None
+        whole = bool(filled.documented_elements) and point.siblings
+        try:
+            return inject(arguments, made, point, list(filled.documented_elements) if whole else filled.documented)
+        except KeyError:
+            return None
+
+    def _expand(
+        self,
+        attack: Attack,
+        point: InjectionPoint | None,
+        arguments: JsonObject,
+        world: World,
+        nonce: str,
+        *,
+        control: bool,
+    ) -> Expansion | None:
         if point is None:
             return None
-        filled = expand(
+        return expand(
             attack.payload,
             world,
             base=_benign(point, arguments),
@@ -106,17 +140,6 @@ class Arsenal:
             control=control,
             programs=self._commands,
         )
-        if filled is None:
-            return None
-        try:
-            steps = _placed(arguments, made, point, filled)
-        except KeyError:
-            return None
-        return Filled(steps=steps, effects=filled.effects)
-
-    def documented(self, subject: Subject, attack: Attack, arguments: JsonObject, world: World) -> JsonObject | None:
-        """The benign arguments themselves: they are documented use."""
-        return arguments or None
 
     def _schema(self, subject: Subject) -> JsonValue:
         return self._learned.get(subject, subject.schema)
@@ -154,6 +177,11 @@ def _benign(point: InjectionPoint, arguments: JsonObject) -> str:
     except (KeyError, ValueError):
         value = point.value
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _point(made: Draft, attack: Attack) -> InjectionPoint | None:
+    """The attack's place in a draft."""
+    return next((p for p in made.points if p.pointer == attack.argument and p.place == attack.place), None)
 
 
 def _worth(payload: Payload, network: NetworkChoice, *, again: bool) -> bool:

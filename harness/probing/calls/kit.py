@@ -86,6 +86,11 @@ class Kit(Protocol):
         """The payload, or its inert twin, filled in; None when this world has nothing for it."""
         ...
 
-    def documented(self, subject: Subject, attack: Attack, arguments: JsonObject, world: World) -> JsonObject | None:
-        """Arguments of documented use that must not already grant the attack's effect; None when there are none."""
+    def documented(
+        self, subject: Subject, attack: Attack, arguments: JsonObject, world: World, nonce: str
+    ) -> JsonObject | None:
+        """Arguments of documented use that must not already grant the attack's effect; None when there are none.
+
+        `nonce`: the one that the effect is predicted with.
+        """
         ...

@@ -250,7 +250,7 @@ class CallPlanner(Calling):
             return False
         steps = filled.steps
         if need.purpose is Purpose.DOCUMENTED:
-            arguments = self._kit.documented(state.subject, attack, self._arguments(state), self._world)
+            arguments = self._kit.documented(state.subject, attack, self._arguments(state), self._world, nonce)
             if arguments is None:
                 return False
             steps = (arguments,)

@@ -115,7 +115,9 @@ class SmallKit:
         effect = Effect(kind=kind, text=secret if kind is EffectKind.DISCLOSED else f"computed-{nonce}")
         return Filled(steps=({**arguments, attack.argument[1:]: value},), effects=(effect,))
 
-    def documented(self, subject: Subject, attack: Attack, arguments: JsonObject, world: World) -> JsonObject | None:
+    def documented(
+        self, subject: Subject, attack: Attack, arguments: JsonObject, world: World, nonce: str
+    ) -> JsonObject | None:
         return arguments
 
 
