@@ -77,7 +77,8 @@ _QUERY_WORDS = re.compile(r"\b(?:sql|quer(?:y|ies)|statements?)\b", re.IGNORECAS
 
 CODE_CLASSES = frozenset({PayloadClass.COMMAND_INJECTION, PayloadClass.CODE_EVALUATION})
 
-#: Which boundaries a class can cross, the likeliest first; the same kinds as the oracle admits.
+#: Which boundaries a class can cross, the likeliest first: such as the oracle admits, and for exhaustion, which proves
+#: nothing, what makes it worth telling.
 CROSSES: Mapping[PayloadClass, tuple[BoundaryKind, ...]] = {
     PayloadClass.COMMAND_INJECTION: (BoundaryKind.ALLOWLIST, BoundaryKind.DATA_NOT_CODE),
     PayloadClass.ARGUMENT_INJECTION: (BoundaryKind.ALLOWLIST, BoundaryKind.ROOT, BoundaryKind.DATA_NOT_CODE),
@@ -94,7 +95,8 @@ CROSSES: Mapping[PayloadClass, tuple[BoundaryKind, ...]] = {
     PayloadClass.XXE: (BoundaryKind.DATA_NOT_CODE, BoundaryKind.ROOT, BoundaryKind.INTERNAL_ADDRESS),
     PayloadClass.ARCHIVE_SLIP: (BoundaryKind.ROOT, BoundaryKind.DATA_NOT_CODE),
     PayloadClass.HEADER_INJECTION: (BoundaryKind.DATA_NOT_CODE,),
-    PayloadClass.SECRET_DISCLOSURE: (BoundaryKind.CREDENTIAL_SERVICES, BoundaryKind.ROOT),
+    PayloadClass.SECRET_DISCLOSURE: (BoundaryKind.CREDENTIAL_SERVICES,),
+    PayloadClass.EXHAUSTION: (BoundaryKind.DATA_NOT_CODE,),
     PayloadClass.MISSING_AUTHENTICATION: (BoundaryKind.SESSION,),
     PayloadClass.DNS_REBINDING: (BoundaryKind.SESSION,),
 }
@@ -118,6 +120,11 @@ def find_boundaries(
             kind=BoundaryKind.INTERNAL_ADDRESS,
             source="convention",
             text="an address that a caller names is not to lead to the machine itself or its network",
+        ),
+        Boundary(
+            kind=BoundaryKind.CREDENTIAL_SERVICES,
+            source="convention",
+            text="a secret of the server's environment is for the service that it belongs to, not for callers",
         ),
     ]
     return tuple(dict.fromkeys(found))[:MOST]

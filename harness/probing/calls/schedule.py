@@ -10,6 +10,8 @@ from harness.model.payload import PayloadClass
 from harness.probing.calls.kit import Attack, Rank
 from harness.probing.calls.state import State
 
+#: What can hang or end the server comes after everything else.
+_LAST = 1_000
 #: By rank: how many further payloads of a likelier place are tried before its first.
 _BEHIND = {Rank.OBSERVED: 0, Rank.SUGGESTED: 2, Rank.ANY: 5}
 
@@ -54,7 +56,8 @@ class Schedule:
             payload_class = attack.payload.payload_class
             key = (id(state), attack.argument, payload_class)
             cell = self.cells.setdefault(key, Cell(state, attack.argument, payload_class))
-            ranked.append(((cell.planned + _BEHIND[attack.rank], attack.rank, number), cell, attack))
+            behind = _LAST if payload_class is PayloadClass.EXHAUSTION else _BEHIND[attack.rank]
+            ranked.append(((cell.planned + behind, attack.rank, number), cell, attack))
             cell.planned += 1
         ranked.sort(key=lambda entry: entry[0])
         if ranked:

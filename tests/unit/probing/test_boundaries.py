@@ -1,0 +1,111 @@
+"""Boundaries: found where a target's start and words draw them, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.base import JsonValue
+from harness.model.payload import Boundary, BoundaryKind, PayloadClass
+from harness.model.surface import Item, ItemKind, Surface
+from harness.model.world import World
+from harness.probing.boundaries import CROSSES, boundary_for, find_boundaries
+from harness.probing.oracle.crossing import ADMISSIBLE
+
+ROOT = "/home/user/workspace"
+WORLD = World(nonce="0" * 20, root=ROOT, outside="/home/user/private", roots=(ROOT,))
+
+
+def surface(name: str = "t", description: str = "", **more: JsonValue) -> Surface:
+    value: dict[str, JsonValue] = {"name": name, "description": description, **more}
+    return Surface(items=(Item(kind=ItemKind.TOOL, name=name, value=value, frame=1),))
+
+
+def found(kind: BoundaryKind, *arguments: str, of: Surface | None = None, **environment: str) -> list[Boundary]:
+    return [b for b in find_boundaries(of or surface(), WORLD, arguments, environment) if b.kind is kind]
+
+
+def test_folders_and_files_of_the_workspace_in_arguments_are_roots_the_narrowest_first() -> None:
+    roots = found(BoundaryKind.ROOT, ROOT, f"--db={ROOT}/data/x.db", "/usr/share", "relative")
+    assert [(b.value, b.source) for b in roots] == [(f"{ROOT}/data/x.db", "arguments"), (ROOT, "arguments")]
+
+
+def test_folders_in_the_environment_are_configuration() -> None:
+    (root,) = found(BoundaryKind.ROOT, ALLOWED_DIR=f"{ROOT}/notes", HOME="/home/user")
+    assert (root.value, root.source, root.text) == (f"{ROOT}/notes", "configuration", f"ALLOWED_DIR={ROOT}/notes")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Read a file. Only works within allowed directories.",
+        "Path relative to the project root",
+        "Paths outside the workspace are rejected.",
+    ],
+)
+def test_words_that_draw_a_root_bind_their_tool_only(words: str) -> None:
+    (root,) = found(BoundaryKind.ROOT, of=surface("read", words))
+    assert (root.source, root.value, root.tool) == ("description", ROOT, "read")
+
+
+@pytest.mark.parametrize("words", ["Read any file of this machine.", "Lists the workspace.", "Give a path."])
+def test_other_words_draw_none(words: str) -> None:
+    assert not found(BoundaryKind.ROOT, of=surface("read", words))
+
+
+def test_lists_of_commands() -> None:
+    (listed,) = found(BoundaryKind.ALLOWLIST, ALLOW_COMMANDS="git, ls", OTHER="x")
+    assert (listed.value, listed.source) == ("git ls", "configuration")
+    assert [b.value for b in found(BoundaryKind.ALLOWLIST, "--allowed-commands", "cat")] == ["cat"]
+    assert [b.tool for b in found(BoundaryKind.ALLOWLIST, of=surface("run", "Run one of the allowed commands"))] == [
+        "run"
+    ]
+
+
+def test_read_only_modes_annotations_and_words() -> None:
+    assert found(BoundaryKind.READ_ONLY, "--read-only")[0].source == "arguments"
+    assert found(BoundaryKind.READ_ONLY, "--disable-write")[0].source == "arguments"
+    assert found(BoundaryKind.READ_ONLY, READ_ONLY="true")[0].source == "configuration"
+    assert not found(BoundaryKind.READ_ONLY, READ_ONLY="false")
+    hinted = surface("q", annotations={"readOnlyHint": True})
+    assert [(b.source, b.tool) for b in found(BoundaryKind.READ_ONLY, of=hinted)] == [("annotation", "q")]
+    assert found(BoundaryKind.READ_ONLY, of=surface("q", "Execute a SELECT query on the database"))
+
+
+def crossing(payload_class: PayloadClass, tool: str, argument: str, *boundaries: Boundary) -> Boundary | None:
+    wanted = CROSSES[payload_class][-1]
+    return boundary_for(payload_class, wanted, "t", tool, argument, "", boundaries)
+
+
+def test_a_tool_that_runs_code_is_not_injected_by_code_and_one_that_takes_a_name_is() -> None:
+    data = Boundary(kind=BoundaryKind.DATA_NOT_CODE, source="convention")
+    runs = "run_command\nRun a shell command"
+    assert crossing(PayloadClass.COMMAND_INJECTION, runs, "command", data) is None
+    assert crossing(PayloadClass.COMMAND_INJECTION, runs, "working_name", data) is data
+    assert crossing(PayloadClass.COMMAND_INJECTION, "convert\nConvert a file", "command", data) is data
+    assert crossing(PayloadClass.TEMPLATE_INJECTION, "render\nFill in", "template", data) is None
+    assert crossing(PayloadClass.SQL, "look up", "sql", data) is None
+    assert crossing(PayloadClass.SQL, "look up", "user_name", data) is data
+
+
+def test_a_list_of_commands_is_a_boundary_also_for_a_tool_that_runs_them() -> None:
+    listed = Boundary(kind=BoundaryKind.ALLOWLIST, source="configuration", value="ls")
+    assert crossing(PayloadClass.COMMAND_INJECTION, "run\nRun a command", "command", listed) is listed
+
+
+def test_who_says_that_it_reaches_localhost_may() -> None:
+    internal = Boundary(kind=BoundaryKind.INTERNAL_ADDRESS, source="convention")
+    assert crossing(PayloadClass.SSRF, "fetch\nFetch a page", "url", internal) is internal
+    assert crossing(PayloadClass.SSRF, "open\nOpen a page, localhost too", "url", internal) is None
+
+
+def test_without_a_root_a_traversal_has_nothing_to_cross() -> None:
+    assert crossing(PayloadClass.TRAVERSAL_READ, "read", "path") is None
+    other = Boundary(kind=BoundaryKind.ROOT, source="description", value=ROOT, tool="another")
+    assert crossing(PayloadClass.TRAVERSAL_READ, "read", "path", other) is None
+
+
+def test_only_what_the_oracle_admits_is_crossed() -> None:
+    for payload_class, kinds in CROSSES.items():
+        if payload_class is PayloadClass.EXHAUSTION:
+            continue  # it proves nothing, and is told as seen
+        assert set(kinds) <= ADMISSIBLE[payload_class], payload_class
