@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from harness.model.base import JsonObject
 from harness.model.call import Call, Outcome, Purpose
 from harness.model.options import NetworkChoice, RunOptions
-from harness.model.payload import Boundary, EffectKind
+from harness.model.payload import Boundary, Effect, EffectKind
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.surface import Surface
 from harness.model.world import World
@@ -35,7 +35,7 @@ MOST_FOLLOWERS = 2
 MOST_CASES = 40
 
 #: What a further call can bring to light.
-_LASTING = frozenset({EffectKind.DISCLOSED, EffectKind.COMPUTED})
+_LASTING = frozenset(kind for kind in EffectKind if Effect(kind=kind).proves)
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,22 @@ def test_what_a_payload_lets_in_is_looked_for_where_it_comes_out() -> None:
     assert talk.of(Purpose.CONTROL)
 
 
+def test_what_one_call_stores_and_another_runs_is_followed_whatever_its_effect() -> None:
+    stored: list[str] = []
+
+    def server(call: Call, world: World) -> Says:
+        if call.item == "create":
+            stored.append(value_of(call))
+            return Says(f'{{"job_id": "job-{len(stored)}"}}')
+        return Says("done")
+
+    touch = payload("touch", PayloadClass.COMMAND_INJECTION, EffectKind.CREATED)
+    talk = hold(server, tool("create", "title"), tool("run", "job_id"), kit=SmallKit(payloads=(touch,)))
+    (made,) = [call for call in talk.of(Purpose.PAYLOAD) if call.item == "create"]
+    followed = [call for call in talk.of(Purpose.PAYLOAD) if call.item == "run" and call.nonce == made.nonce]
+    assert [(call.step, value_of(call, "job_id")) for call in followed] == [(2, "job-2")]
+
+
 def test_a_tool_that_never_returns_gets_a_fresh_session_and_is_set_aside_in_the_end() -> None:
     def hangs(call: Call, world: World) -> Says:
         return Says("", "timeout", gone=True) if call.item == "slow" else Says()
