@@ -12,7 +12,9 @@ import select
 import socket
 import struct
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 FULL_BYTES = 64 << 20
 #: Once so much was written whole, only headers follow, and then nothing.
@@ -64,10 +66,11 @@ def start(path: str, drop: object) -> Capture:
         return Capture(file, orders_out, answer_in, pid)
     code = 1
     try:
-        os.close(orders_out)
-        os.close(answer_in)
-        for inherited in (0, 1):
-            os.close(inherited)
+        # Nothing else may live on here: a listener that the parent closes must be closed.
+        kept = {2, taps.fileno(), file, orders_in, answer_out}
+        for inherited in {int(path.name) for path in Path("/proc/self/fd").iterdir()} - kept:
+            with suppress(OSError):
+                os.close(inherited)
         assert callable(drop)
         drop()
         _write_all(taps, file, orders_in, answer_out)
