@@ -79,10 +79,10 @@ async def plain(spec: LaunchSpec, image: str) -> int:
     return len(surface.items)
 
 
-def whole_run(target: str) -> float:
+def whole_run(target: str, level: str = "none") -> float:
     """Wall time of `harness run` in seconds."""
     started = time.perf_counter()
-    subprocess.run([*PROGRAM, target], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*PROGRAM, "--active", level, target], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - started
 
 
@@ -105,6 +105,7 @@ async def bench(target: str) -> list[tuple[str, str, bool]]:
         ours: list[float] = []
         theirs: list[float] = []
         whole: list[float] = []
+        safe: list[float] = []
         for _ in range(REPETITIONS):
             seconds, tools = await timed(lambda: sandboxed(sandbox, spec))
             ours.append(seconds)
@@ -112,14 +113,17 @@ async def bench(target: str) -> list[tuple[str, str, bool]]:
             theirs.append(seconds)
             assert tools == expected > 0, (tools, expected)
             whole.append(await anyio.to_thread.run_sync(whole_run, target))
+            safe.append(await anyio.to_thread.run_sync(whole_run, target, "safe"))
         peak = await anyio.to_thread.run_sync(peak_memory, target)
     sandbox_median, plain_median = statistics.median(ours), statistics.median(theirs)
     bound = 1.15 * plain_median + 0.35
     over = statistics.median(whole) - sandbox_median
+    probes = statistics.median(safe) - statistics.median(whole)
     return [
         (f"{target}: sandboxed discovery", f"{sandbox_median:.2f} s, plain {plain_median:.2f} s, bound {bound:.2f} s",
          sandbox_median <= bound),
         (f"{target}: harness run beyond it", f"{over:.2f} s, bound 1.20 s", over <= 1.2),
+        (f"{target}: malformed messages and further looks", f"{probes:.2f} s, bound 2.00 s", probes <= 2.0),
         (f"{target}: peak memory", f"{peak:.0f} MB, bound 120 MB", peak <= 120),
     ]  # fmt: skip
 

@@ -73,10 +73,12 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     started = Runs(tmp_path_factory.mktemp("probed"))
-    for case in CASES:
-        started.begin(*case)
+    for item in request.session.items:
+        chosen = getattr(item, "callspec", None)
+        if item.path == request.path and chosen is not None:
+            started.begin(chosen.params["server"], chosen.params["mode"])
     yield started
     started.close()
 
