@@ -7,6 +7,7 @@ was sent. Pure: a call, its outcome and the world in, sightings out.
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from harness.model.base import Record
@@ -82,16 +83,20 @@ def sightings(
 def late(
     earlier: Sequence[Call], outcome: Outcome, world: World, *, sent: Iterable[str] = ()
 ) -> tuple[tuple[Call, Sighting], ...]:
-    """Effects of earlier calls of the same world that show only now, attributed by the nonce that they carry.
+    """Effects of earlier calls of the same world that show only now, attributed by what was drawn for the call.
 
-    An effect without its call's nonce in it could be anybody's and is left out; so is what only a status shows.
+    An effect that holds neither its call's nonce nor a path of its own could be anybody's and is left out; so is what
+    only a result or a status shows.
     """
-    other = outcome.call
+    paths = Counter(path for call in earlier for path in {e.path for e in call.effects if e.kind is EffectKind.CREATED})
+    for item in world.items:
+        paths.pop(item.path, None)
     found = []
     for call in earlier:
-        if call.id == other or call.world != world.nonce or not call.nonce:
+        if call.id == outcome.call or call.world != world.nonce:
             continue
-        marked = call.model_copy(update={"effects": tuple(e for e in call.effects if _carries(e, call.nonce))})
+        own = tuple(effect for effect in call.effects if _carries(effect, call.nonce) or paths[effect.path] == 1)
+        marked = call.model_copy(update={"effects": tuple(effect for effect in own if effect.kind in _LATE)})
         answer = outcome.model_copy(update={"call": call.id})
         found += [(call, sighting) for sighting in sightings(marked, answer, world, sent=sent)]
     return tuple(found)
@@ -101,7 +106,7 @@ _LATE = frozenset({EffectKind.CREATED, EffectKind.CHANGED, EffectKind.CONNECTED,
 
 
 def _carries(effect: Effect, nonce: str) -> bool:
-    return effect.kind in _LATE and any(nonce in part for part in (effect.path, effect.text, effect.address))
+    return bool(nonce) and any(nonce in part for part in (effect.path, effect.text, effect.address))
 
 
 def _sight(effect: Effect, call: Call, outcome: Outcome, world: World, sent: tuple[str, ...]) -> Sighting | None:

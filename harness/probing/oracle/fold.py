@@ -12,7 +12,7 @@ from harness.model.call import BoundariesEvent, Call, CallBooksEvent, CallEndEve
 from harness.model.finding import Finding
 from harness.model.flow import GatewayEndEvent
 from harness.model.kernel import RecorderEndEvent
-from harness.model.payload import Boundary
+from harness.model.payload import Boundary, EffectKind
 from harness.model.probe import ProbeEvent
 from harness.model.recording import Event, Grade, Manifest, WorldEvent
 from harness.model.result import AnalyzerResult, AnalyzerStatus
@@ -205,7 +205,7 @@ class Confirmation:
             seen = sightings(trace.call, outcome, known[0], sent=sent, boundaries=tuple(self._facts.boundaries))
         trace.finish(outcome, seen, event.seq, event.frame)
         self._late(event.session, outcome)
-        if trace.call.nonce and trace.call.purpose is not Purpose.BASELINE and not seen:
+        if _marks(trace.call) and trace.call.purpose is not Purpose.BASELINE and not seen:
             watched = self._watched.setdefault(event.session, [])
             watched.append(trace)
             del watched[:-WATCHED]
@@ -219,15 +219,20 @@ class Confirmation:
         words += [word for run in outcome.executions for word in run.argv]
         words += [w for c in outcome.connections for w in (c.address, *c.names, c.text)]
         text = "\n".join(words)
-        named = [trace for trace in watched if trace.call.nonce in text]
-        for trace in named:
-            known = self._worlds.get(trace.call.world)
-            if known is None:
-                continue
-            for _, sighting in late([trace.call], outcome, known[0]):
-                trace.sightings.append(sighting)
-                if trace in watched:
-                    watched.remove(trace)
+        named = [trace for trace in watched if any(mark in text for mark in _marks(trace.call))]
+        known = self._worlds.get(named[0].call.world) if named else None
+        if known is None:
+            return
+        by_id = {trace.call.id: trace for trace in named}
+        for call, sighting in late([trace.call for trace in named], outcome, known[0]):
+            by_id[call.id].sightings.append(sighting)
+        self._watched[session] = [trace for trace in watched if not trace.sightings]
+
+
+def _marks(call: Call) -> tuple[str, ...]:
+    """What an event must hold to be a late effect of this call."""
+    drawn = {effect.path for effect in call.effects if effect.kind is EffectKind.CREATED}
+    return (*({call.nonce} - {""}), *sorted(drawn - {""}))
 
 
 def _rank(judgement: Judgement) -> tuple[int, int, int, str]:

@@ -101,11 +101,13 @@ def _level(judgement: Judgement) -> EvidenceLevel:
 
 def _severity(judgement: Judgement, rule: FaultRule) -> Severity:
     """As the rule says where a proof was seen or the answer itself is the fault; else at most MEDIUM, or LOW."""
+    if judgement.standing is Standing.CONFIRMED:
+        return rule.severity
     if judgement.standing is Standing.UNSPECIFIC:
         return Severity.LOW
-    if judgement.constant:
+    if judgement.constant or (judgement.payload.proofs and all(proof.joined for proof in judgement.payload.proofs)):
         return min(rule.severity, Severity.MEDIUM, key=lambda s: s.rank)
-    if judgement.payload.proofs or judgement.standing is Standing.CONFIRMED:
+    if judgement.payload.proofs:
         return rule.severity
     if _level(judgement) is EvidenceLevel.PROTOCOL and not judgement.controls:
         return min(rule.severity, Severity.MEDIUM, key=lambda s: s.rank)
