@@ -61,6 +61,7 @@ PATHS: tuple[UsualPath, ...] = (
     UsualPath(r"/home/user/\.gitconfig|/home/user/\.config/git/config", r"git.*", "Git reads its settings"),
     UsualPath(r".*/\.git/config", r"git.*", "Git reads a repository's settings"),
     UsualPath(r".*/\.npmrc", r"node|npm.*|npx.*", "npm reads its settings"),
+    UsualPath(r"/home/user/[._]netrc", r"python.*", "requests looks for passwords of hosts with every request"),
     UsualPath(r"/home/user/\.local/share/ca-certificates/.*", r".*", "certificates that every TLS library reads"),
 )
 

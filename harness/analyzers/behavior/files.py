@@ -47,6 +47,15 @@ ACCOUNT_READ = Kind(
     cwe=522,
     remediation="Fine where the server is for that service; otherwise ask its author.",
 )
+ACCOUNT_OWN = Kind(
+    _ACCOUNT,
+    "Read the credentials of its service",
+    Severity.LOW,
+    "The server opened a file that holds the user's credentials for the service that it is named after.",
+    threat=Threat.UNCATEGORIZED,
+    cwe=522,
+    remediation="A fact to know: its client library looks there. What leaves is another matter.",
+)
 ACCOUNT_TRIED = Kind(
     _ACCOUNT,
     "Looked for the credentials of a service",
@@ -145,6 +154,8 @@ OTHER_PROCESS = Kind(
 _PROCESS_FILE = re.compile(r"/proc/(\d+)(?:/task/\d+)?/(environ|mem)")
 #: Folders that belong to the system's packages and its administrator.
 _SYSTEM = frozenset({"/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/boot", "/root"})
+#: Words of the reasons of places that name no service.
+_NO_SERVICE = frozenset({"and", "the", "hosts", "services", "storage", "image", "registries", "git", "server"})
 _OF_THE_USER = frozenset({Area.WORKSPACE, Area.HOME, Area.STATE})
 
 
@@ -214,7 +225,21 @@ class FilesFold(BehaviorFold):
         verb = "opened" if effect.done else "tried to open"
         text = f"{verb} {effect.path}"
         kind = done if effect.done else tried
+        if kind is ACCOUNT_READ and self._own(place):
+            kind = ACCOUNT_OWN
         self.ledger.note(kind, place.pattern, event, where, text, extra=_because(place))
+
+    def _own(self, place: Place) -> bool:
+        """True for credentials of the service that the target is named after (`keys of AWS`, an AWS server)."""
+        manifest = self.facts.manifest
+        name = f"{manifest.name} {manifest.target.name or ''}".lower() if manifest is not None else ""
+        words = set(re.split(r"[^a-z0-9]+", name))
+        service = place.reason.partition(" of ")[2].lower().replace("kubernetes", "kubernetes k8s")
+        return any(
+            word in words or (len(word) > 4 and word in name)
+            for word in re.split(r"[^a-z0-9]+", service)
+            if len(word) > 2 and word not in _NO_SERVICE
+        )
 
     def _write(self, event: SyscallEvent, effect: Effect) -> None:
         path = effect.path
@@ -282,7 +307,7 @@ class FilesAnalyzer(BehaviorAnalyzer):
     description = "credentials read, start-up files and agents' configurations written, files deleted"
     fold = FilesFold
     kinds = (
-        SECRET_READ, SECRET_TRIED, ACCOUNT_READ, ACCOUNT_TRIED, AGENT_READ, AGENT_TRIED, AGENT_WRITE, PERSISTENCE,
-        CREDENTIAL_WRITE, OUTSIDE_HOME, OUTSIDE_SYSTEM, OUTSIDE_OTHER, DELETED_GIVEN, DELETED, PLANTED_READ,
+        SECRET_READ, SECRET_TRIED, ACCOUNT_READ, ACCOUNT_OWN, ACCOUNT_TRIED, AGENT_READ, AGENT_TRIED, AGENT_WRITE,
+        PERSISTENCE, CREDENTIAL_WRITE, OUTSIDE_HOME, OUTSIDE_SYSTEM, OUTSIDE_OTHER, DELETED_GIVEN, DELETED, PLANTED_READ,
         OTHER_PROCESS,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from harness.analyzers.behavior.tunnel import is_data, pulse
 from harness.model.finding import EvidenceLevel
 from harness.model.flow import FlowEvent, split_end
 from harness.model.options import NetworkChoice, RunOptions
+from harness.model.recording import Grade
 from harness.model.result import AnalyzerStatus
 
 SECOND = 1_000_000_000
@@ -225,3 +226,11 @@ def test_the_surface_may_be_empty() -> None:
         behind().flow("a.test", b"").closed().judge("behavior.egress", surfaces=()).status is AnalyzerStatus.COMPLETED
     )
     assert surface().items == ()
+
+
+def test_credentials_of_the_service_that_it_is_named_after_are_a_fact() -> None:
+    read = "/home/user/.aws/credentials"
+    for name, severity in (("awslabs.aws-api-mcp-server", "LOW"), ("mcp-server-weather", "MEDIUM")):
+        record = started().open(read)
+        known = manifest(recorder="ebpf", grade=Grade.TRUSTED, name=name)
+        assert rules(record.end().judge("behavior.files", manifest=known)) == {"behavior.files.account-read": severity}
