@@ -172,5 +172,8 @@ def accepted(severity: Severity) -> Fault:
 
 
 LENIENT = Fault(
-    "probe.lenient", Severity.INFO, "The text says that a server must reject this; SDKs in wide use accept it."
+    "probe.lenient",
+    Severity.INFO,
+    "The text says that a server must reject this; SDKs in wide use accept it.",
+    remediation="Nothing: it is a question for the SDK.",
 )
