@@ -110,11 +110,12 @@ def find_boundaries(
     `arguments`: what the server was started with after its own command; `environment`: what was set for it.
     """
     given = dict(environment or {})
+    roots = _roots(arguments, given, world)
     found = [
-        *_roots(arguments, given, world),
+        *roots,
         *_lists(arguments, given),
         *_modes(arguments, given),
-        *_said(surface, world),
+        *_said(surface, world, rooted=any(root.value in world.roots for root in roots)),
         Boundary(kind=BoundaryKind.DATA_NOT_CODE, source="convention", text="what is given as data is not run as code"),
         Boundary(
             kind=BoundaryKind.INTERNAL_ADDRESS,
@@ -215,13 +216,17 @@ def _modes(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator
             yield Boundary(kind=BoundaryKind.READ_ONLY, source="configuration", text=_cut(f"{name}={value}"))
 
 
-def _said(surface: Surface, world: World) -> Iterator[Boundary]:
-    """What tools say of themselves in words and annotations; each binds its tool only."""
+def _said(surface: Surface, world: World, *, rooted: bool) -> Iterator[Boundary]:
+    """What tools say of themselves in words and annotations; each binds its tool only.
+
+    `rooted`: the start names roots, so that those are what a tool means that speaks of allowed folders. The whole
+    workspace would be a wider one, and allow what lies beside them.
+    """
     for item in surface.of(ItemKind.TOOL):
         if not isinstance(item.value, dict) or not item.name:
             continue
         words = _words(item.value)
-        if (found := _ROOT_WORDS.search(words)) is not None:
+        if not rooted and (found := _ROOT_WORDS.search(words)) is not None:
             yield Boundary(
                 kind=BoundaryKind.ROOT, source="description", value=world.root, text=_cut(found[0]), tool=item.name
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Sequence
 
-from harness.model.payload import Payload, PayloadClass
+from harness.model.payload import EffectKind, Payload, PayloadClass
 from harness.probing.synthesis.draft import InjectionPoint
 from harness.probing.synthesis.words import description_words, words_of
 
@@ -76,6 +76,18 @@ SUGGESTS: dict[str, tuple[PayloadClass, ...]] = {
     "text": (PayloadClass.TEMPLATE_INJECTION,),
 }
 
+#: What a place that is written and not read can't show, and what would only spoil what others read.
+_READING = frozenset(
+    {
+        PayloadClass.TRAVERSAL_READ,
+        PayloadClass.XXE,
+        PayloadClass.DESERIALISATION,
+        PayloadClass.ARCHIVE_SLIP,
+        PayloadClass.SECRET_DISCLOSURE,
+    }
+)
+_WRITES = frozenset({EffectKind.CREATED, EffectKind.CHANGED})
+
 #: Classes by how likely they are where nothing points anywhere.
 _LIKELY = (
     PayloadClass.COMMAND_INJECTION,
@@ -143,11 +155,12 @@ def choose(
     that the target's list of allowed commands holds; a command line of another program has no chance.
     """
     uses = frozenset(uses)
+    written = "written-path" in uses and "opened-path" not in uses
     suggested = SUGGESTS.get(point.role, ())
     shown = [payload_class for use in sorted(uses) for payload_class in SHOWS.get(use, ())]
     ranked = []
     for payload in payloads:
-        if not fits(payload, point) or not _on_list(payload, programs):
+        if not fits(payload, point) or not _on_list(payload, programs) or (written and _reads(payload)):
             continue
         is_seen = observed(payload, uses)
         kind = payload.payload_class
@@ -164,6 +177,14 @@ def choose(
             counts[payload.payload_class] = count + 1
             chosen.append((payload, is_seen))
     return tuple(chosen)
+
+
+def _reads(payload: Payload) -> bool:
+    """Whether it leads a path to something that is only to be read."""
+    if payload.payload_class in _READING:
+        return True
+    escape = payload.payload_class is PayloadClass.SYMLINK_ESCAPE
+    return escape and not any(effect.kind in _WRITES for effect in payload.effects)
 
 
 def _on_list(payload: Payload, programs: Sequence[str]) -> bool:

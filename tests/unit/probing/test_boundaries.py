@@ -47,6 +47,14 @@ def test_words_that_draw_a_root_bind_their_tool_only(words: str) -> None:
     assert (root.source, root.value, root.tool) == ("description", ROOT, "read")
 
 
+def test_words_draw_no_wider_root_than_the_start_does() -> None:
+    allowed = f"{ROOT}/allowed"
+    of = surface("read", "Only works within allowed directories.")
+    world = WORLD.model_copy(update={"roots": (allowed, ROOT)})
+    roots = [b for b in find_boundaries(of, world, [allowed]) if b.kind is BoundaryKind.ROOT]
+    assert [b.value for b in roots] == [allowed]
+
+
 @pytest.mark.parametrize("words", ["Read any file of this machine.", "Lists the workspace.", "Give a path."])
 def test_other_words_draw_none(words: str) -> None:
     assert not found(BoundaryKind.ROOT, of=surface("read", words))

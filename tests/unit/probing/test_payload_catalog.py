@@ -201,6 +201,15 @@ def test_observation_puts_the_right_class_first_whatever_the_name() -> None:
     assert not any(seen for _, seen in plain)
 
 
+def test_what_is_only_written_is_not_asked_to_read() -> None:
+    """A payload that reads would overwrite there what other tools are led to."""
+    point = InjectionPoint(pointer="/x", place="argument", name="path", value="a.txt", role="path")
+    written = {payload.payload_class for payload, _ in choose(PAYLOADS.values(), point, ("written-path",))}
+    assert PayloadClass.TRAVERSAL_READ not in written and PayloadClass.TRAVERSAL_WRITE in written
+    both = {payload.payload_class for payload, _ in choose(PAYLOADS.values(), point, ("written-path", "opened-path"))}
+    assert {PayloadClass.TRAVERSAL_READ, PayloadClass.TRAVERSAL_WRITE} <= both
+
+
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
