@@ -58,14 +58,20 @@ _RUNTIME = re.compile(
     re.DOTALL,
 )
 _CACHES = re.compile(r".*/__pycache__(?:/.*)?", re.DOTALL)
-#: What the resolver and the runtime connect to by themselves.
-_NO_PEER = re.compile(r"unix:.*|.*:0|", re.DOTALL)
+#: What is no other machine: sockets of this one, and families without addresses.
+_NO_PEER = re.compile(r"unix:.*|.*:0|[^:]*", re.DOTALL)
+_RESOLVER = ":53"
+#: Datagram sockets that are remembered: `connect` on one sends nothing, and the resolver sorts addresses by it.
+MAX_DATAGRAMS: Final = 4096
 _ENTRY = "/usr/local/bin/entry"
 
 
 @dataclass(slots=True)
 class _Open:
-    """A call under way. `inside`: its mark was seen and the next was not; `began` and `ended` are their times."""
+    """A call under way. `inside`: its mark was seen and the next was not; `began` and `ended` are their times.
+
+    `asked`: it asked the resolver for something.
+    """
 
     call: Call
     phase: str
@@ -80,6 +86,7 @@ class _Open:
     executions: list[Execution] = field(default_factory=list)
     connections: dict[str, Connection] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
+    asked: bool = False
     cut: bool = False
     broken: bool = False
 
@@ -90,11 +97,14 @@ class Digest:
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
         self._entered: set[tuple[str, int]] = set()
+        self._datagrams: dict[tuple[str, int, int], None] = {}
 
     def take(self, event: Event) -> Outcome | None:
         """Learn from the next event. The outcome of a call comes with its `CallEndEvent`, else None."""
         if isinstance(event, SyscallEvent):
-            if self._open and (call := self._inside(event)) is not None:
+            if event.call == "socket":
+                self._socket(event)
+            elif self._open and (call := self._inside(event)) is not None and not self._only_sorts(event):
                 _syscall(call, event)
         elif isinstance(event, ProcessEvent):
             self._process(event)
@@ -122,11 +132,31 @@ class Digest:
         return found is not None and found.closed
 
     def pending(self, call: str) -> tuple[Connection, ...]:
-        """Connections of this call of which no flow has been told yet."""
+        """Connections of this call of which no flow has been told yet; the resolver's where nothing else is known."""
         found = self._open.get(call)
         if found is None:
             return ()
+        if found.asked and not found.names and not found.connections:
+            return (Connection(address=_RESOLVER),)
         return tuple(connection for connection in found.connections.values() if connection.flow is None)
+
+    def _socket(self, event: SyscallEvent) -> None:
+        if event.result is None or event.result < 0:
+            return
+        key = self._key(event, event.result)
+        self._datagrams.pop(key, None)
+        if "SOCK_DGRAM" in event.flags:
+            while len(self._datagrams) >= MAX_DATAGRAMS:
+                del self._datagrams[next(iter(self._datagrams))]
+            self._datagrams[key] = None
+
+    def _only_sorts(self, event: SyscallEvent) -> bool:
+        """Whether it connects a datagram socket, which sends nothing."""
+        return event.call == "connect" and bool(event.args) and self._key(event, event.args[0]) in self._datagrams
+
+    @staticmethod
+    def _key(event: SyscallEvent, descriptor: int) -> tuple[str, int, int]:
+        return event.session, event.pid, descriptor
 
     def _inside(self, event: KernelEvent) -> _Open | None:
         if event.by is not Origin.TARGET or event.record < 0:
@@ -231,7 +261,8 @@ def _file(call: _Open, event: SyscallEvent, path: str, how: str, ok: bool) -> No
 
 
 def _connection(call: _Open, event: SyscallEvent) -> None:
-    if event.call == "connect" and "SOCK_DGRAM" in event.flags:
+    if event.call != "connect" and event.remote.endswith(_RESOLVER):
+        call.asked = True
         return
     for address in (event.remote, *event.addresses):
         if _NO_PEER.fullmatch(address) or address in call.connections:

@@ -34,7 +34,8 @@ def plan_of_run(
     """
     stages = _stages(options, catalog or Catalog())
     if options.active is ActiveLevel.TOOL_CALLS:
-        stages = (_names(options), *stages[:-1], _calls(options, payloads, regexes), *stages[-1:])
+        # Calls first: malformed messages end some servers again and again, and time is short.
+        stages = (_names(options), _calls(options, payloads, regexes), *stages)
     return Chain(StartPlanner(options, facts, hold=bool(stages)), stages)
 
 

@@ -17,7 +17,7 @@ from harness.probing.calls.subjects import Subject
 #: Bounds. Clean starts cost about a second each.
 MOST_RESTARTS = 80
 #: Clean starts only because a call took away what was planted.
-MOST_RENEWALS = 20
+MOST_RENEWALS = 12
 #: Seconds of the run's time that are kept for what was seen, beside a share of it.
 KEPT_SECONDS = 5.0
 KEPT_SHARE = 0.15
@@ -120,7 +120,7 @@ class Calling:
         outcome = seen.outcome
         self._worn |= wears(outcome, self._world)
         if not seen.usable:
-            state.breaks += 1
+            state.broke(call.payload_class)
             yield from self._restart()
         return outcome
 

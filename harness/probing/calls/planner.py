@@ -167,6 +167,8 @@ class CallPlanner(Calling):
             cell.left("target", self._gone)
         elif cell.state.set_aside:
             cell.left("target", "it hung or crashed again and again")
+        elif cell.state.breaks_on(cell.payload_class):
+            cell.left("target", "payloads of this class make it hang or crash")
         elif self._short():
             cell.left("limit", "the time of the run was over")
         else:

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 
 from harness.model.base import JsonObject, JsonValue, sha256_hex
 from harness.model.call import Outcome
+from harness.model.payload import PayloadClass
 from harness.model.world import World
 from harness.probing.calls.kit import Attack
 from harness.probing.calls.subjects import Subject
 from harness.probing.synthesis.pointers import put
 
-#: A subject that hangs or crashes so often is set aside.
-MOST_BREAKS = 3
+#: A subject that hangs or crashes so often is set aside; so is one that never answered, and a class of payloads.
+MOST_BREAKS = 8
+MOST_UNANSWERED = 3
+MOST_OF_A_CLASS = 2
 _WORTH = {"answered": 3, "tool-error": 2, "error": 1}
 
 
@@ -31,11 +34,22 @@ class State:
     outcome: Outcome | None = None
     world: World | None = None
     tried: list[tuple[JsonObject, str]] = field(default_factory=list)
+    broken: dict[PayloadClass, int] = field(default_factory=dict)
 
     @property
     def set_aside(self) -> bool:
         """It broke the session too often."""
-        return self.breaks >= MOST_BREAKS
+        return self.breaks >= MOST_BREAKS or (not self.reached and self.breaks >= MOST_UNANSWERED)
+
+    def broke(self, payload_class: PayloadClass | None) -> None:
+        """A call of it hung or ended the session."""
+        self.breaks += 1
+        if payload_class is not None:
+            self.broken[payload_class] = self.broken.get(payload_class, 0) + 1
+
+    def breaks_on(self, payload_class: PayloadClass) -> bool:
+        """Payloads of this class broke the session too often."""
+        return self.broken.get(payload_class, 0) >= MOST_OF_A_CLASS
 
     def learn(self, arguments: JsonObject, outcome: Outcome) -> None:
         """Keep the call that tells most: one that succeeded, else one in which the tool itself failed."""

@@ -161,7 +161,11 @@ def test_connections_get_their_names_from_the_flows_that_began_in_the_call() -> 
     began = tape.events[-1].t
     tape.call("connect", remote="203.0.113.9:443", addresses=("203.0.113.9:443",), result=-115)
     tape.call("connect", remote="unix:/run/x", result=0)
-    tape.call("connect", remote="203.0.113.9:0", result=0)  # the resolver sorts addresses
+    tape.call("socket", result=9, flags=("AF_INET", "SOCK_DGRAM"))
+    tape.call("connect", remote="192.0.2.1:53", args=(9,), result=0)
+    tape.call("sendmmsg", remote="192.0.2.1:53", args=(9,), result=2)
+    tape.call("sendto", remote="", addresses=("AF_NETLINK",), result=20)
+    tape.call("connect", remote="203.0.113.77:443", args=(9,), result=0)  # the resolver sorts addresses
     tape.add(flow(1, "192.0.2.1:53", "dns", began + 1, ("dns-question", "a.example.net A")))
     tape.add(
         flow(2, "203.0.113.9:443", "https", began + 1, ("http-request", "GET / HTTP/1.1"), names=("a.example.net",))
@@ -184,6 +188,18 @@ def test_a_connection_without_a_flow_is_waited_for() -> None:
     assert [connection.address for connection in fold.pending("c1")] == ["203.0.113.9:443"]
     assert not fold.closed("c1")
     fold.take(flow(1, "203.0.113.9:443", "https", tape.events[-1].t))
+    assert not fold.pending("c1")
+
+
+def test_a_question_to_the_resolver_is_waited_for_where_nothing_else_came_of_it() -> None:
+    tape = Tape()
+    tape.begin()
+    tape.call("sendto", remote="192.0.2.1:53", result=40)
+    fold = Digest()
+    for event in tape.events:
+        fold.take(event)
+    assert fold.pending("c1")
+    fold.take(flow(1, "192.0.2.1:53", "dns", tape.events[-1].t, ("dns-question", "a.example.net A")))
     assert not fold.pending("c1")
 
 
