@@ -64,6 +64,8 @@ class Case:
         self.tried = 1
         self._stage = Stage.CONTROL
         self._effects = tuple(sighting.effect for sighting in seen)
+        proofs = {sighting.effect.kind for sighting in seen if sighting.proof}
+        self._telling = proofs or {effect.kind for effect in self._effects}
         self._worlds = {call.world}
         self._nonces = {call.nonce}
         self._confirmed = 0
@@ -132,11 +134,12 @@ class Case:
         if need is None or call.about != self.call.id or call.purpose is not need.purpose:
             raise ValueError(f"this case did not ask for call {call.id}")
         seen = sightings(call, outcome, world)
+        shows = any(sighting.effect.kind in self._telling for sighting in seen)
         match self._stage:
             case Stage.CONTROL:
-                self._control(outcome, seen=bool(seen), then=Stage.DOCUMENTED, otherwise=Stage.UNCONTROLLED)
+                self._control(outcome, seen=shows, then=Stage.DOCUMENTED, otherwise=Stage.UNCONTROLLED)
             case Stage.DOCUMENTED:
-                self._control(outcome, seen=bool(seen), then=Stage.CONFIRM, otherwise=Stage.GRANTED)
+                self._control(outcome, seen=shows, then=Stage.CONFIRM, otherwise=Stage.GRANTED)
             case Stage.CONFIRM:
                 self._confirm(call, outcome, seen)
             case _:

@@ -81,9 +81,11 @@ def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
             minimal=min(smaller, key=_size, default=None),
         )
 
-    if any(group.sightings for group in controls):
+    # What proves is compared with what proves: that a control opens the file too takes nothing from what only one read.
+    telling = {sighting.effect.kind for sighting in payload.proofs} or kinds
+    if any(_shows(group, telling) for group in controls):
         return made(Standing.UNSPECIFIC, ["an inert control of the same shape shows the effect too"])
-    if any(group.sightings for group in documented):
+    if any(_shows(group, telling) for group in documented):
         return made(Standing.GRANTED, ["documented use of the tool grants it already"])
     if not bounded(payload.call, facts.boundaries):
         return made(Standing.CAPABILITY, ["no boundary is known that it would cross"])
@@ -104,6 +106,10 @@ def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
     if missing:
         return made(Standing.SEEN, missing)
     return made(Standing.CONFIRMED, (), best)
+
+
+def _shows(group: Group, kinds: set[EffectKind]) -> bool:
+    return any(sighting.effect.kind in kinds for sighting in group.sightings)
 
 
 def _boundary(group: Group, facts: Facts) -> Iterator[str]:

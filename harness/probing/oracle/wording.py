@@ -161,7 +161,9 @@ def _evidence(judgement: Judgement, boundary_seq: int | None) -> Iterator[Eviden
     for kind, controls in (("control", judgement.controls), ("documented", judgement.documented)):
         for group in controls:
             trace = group.lead
-            effect = "the effect shows too" if group.sightings else "no effect"
+            kinds = {s.effect.kind for s in judgement.payload.proofs or judgement.payload.sightings}
+            shows = any(s.effect.kind in kinds for s in group.sightings)
+            effect = "the effect shows too" if shows else "no effect"
             text = f"{effect}: {_value(trace.call)}"
             yield Evidence(kind=kind, phase=_phase(trace), call=trace.call.id, seq=trace.seq, text=_safe(text))
     if judgement.minimal is not None:

@@ -86,6 +86,40 @@ def test_what_is_disclosed_is_shown_with_the_system_call_that_read_it() -> None:
     assert [kind for kind in evidence if kind != "boundary"] == ["call", "syscall", "result", "state"]
 
 
+def test_a_control_that_only_opens_the_file_takes_nothing_from_a_disclosure() -> None:
+    tape = Tape()
+    tape.start("main", "w1")
+    tape.boundaries(ROOTED)
+    for number, (name, purpose, session) in enumerate(
+        (
+            ("c1", Purpose.PAYLOAD, ""),
+            ("c2", Purpose.CONTROL, ""),
+            ("c3", Purpose.DOCUMENTED, ""),
+            ("c4", Purpose.CONFIRM, "again-1"),
+            ("c5", Purpose.CONFIRM, "again-2"),
+        )
+    ):
+        if session:
+            tape.start(session, f"w{number}")
+        secret = tape.here.items[1].secret
+        opening = Effect(kind=EffectKind.OPENED, path=f"{OUTSIDE}/account.txt")
+        quiet = purpose in (Purpose.CONTROL, Purpose.DOCUMENTED)
+        one = call(
+            name,
+            purpose,
+            {"path": name if quiet else "../private/account.txt"},
+            disclosed(secret),
+            opening,
+            nonce=NONCES[number],
+            here=tape.here,
+            kind=PayloadClass.TRAVERSAL_READ,
+            boundary=ROOTED,
+            about="" if name == "c1" else "c1",
+        )
+        tape.call(one, opened(f"{OUTSIDE}/account.txt", "O_RDONLY"), text="" if quiet else secret)
+    assert only(tape).evidence_level is EvidenceLevel.CONFIRMED
+
+
 def test_a_result_needs_no_record_of_system_calls() -> None:
     assert only(reading(grade=Grade.NONE)).evidence_level is EvidenceLevel.CONFIRMED
 
