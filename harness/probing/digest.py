@@ -70,7 +70,7 @@ _ENTRY = "/usr/local/bin/entry"
 class _Open:
     """A call under way. `inside`: its mark was seen and the next was not; `began` and `ended` are their times.
 
-    `asked`: it asked the resolver for something.
+    `asked`: it asked the resolver for something. `early`: flows that were told before the first mark.
     """
 
     call: Call
@@ -87,6 +87,7 @@ class _Open:
     connections: dict[str, Connection] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
     asked: bool = False
+    early: list[FlowEvent] = field(default_factory=list)
     cut: bool = False
     broken: bool = False
 
@@ -197,6 +198,9 @@ class Digest:
                 call.inside, call.closed, call.ended = False, True, event.t
             elif not call.marked and event.phase == call.phase:
                 call.inside, call.marked, call.began = True, True, event.t
+                early, call.early = call.early, []
+                for flow in early:
+                    _flow(call, flow)
 
 
 def call_phase(call: Call) -> str:
@@ -274,8 +278,14 @@ def _connection(call: _Open, event: SyscallEvent) -> None:
 
 
 def _flow(call: _Open, event: FlowEvent) -> None:
-    """A flow that began between the marks is the call's."""
-    if not call.marked or event.began < call.began or (call.ended is not None and event.began > call.ended):
+    """A flow that began between the marks is the call's. One can be told before the first mark comes out."""
+    if not call.marked:
+        if len(call.early) < MAX_CONNECTIONS:
+            call.early.append(event)
+        else:
+            call.cut = True
+        return
+    if event.began < call.began or (call.ended is not None and event.began > call.ended):
         return
     for part in event.parts:
         if part.what == "dns-question" and (name := part.text.split(" ")[0].rstrip(".")):

@@ -203,6 +203,21 @@ def test_a_question_to_the_resolver_is_waited_for_where_nothing_else_came_of_it(
     assert not fold.pending("c1")
 
 
+def test_a_flow_that_is_told_before_the_mark_comes_out_is_the_calls_all_the_same() -> None:
+    tape = Tape()
+    tape.add(CallEvent(phase=PHASE, call=CALL))
+    tape.add(flow(1, "203.0.113.9:80", "http", 100, ("http-request", "GET / HTTP/1.1")))
+    tape.add(flow(2, "203.0.113.9:81", "http", 10))
+    tape.mark(PHASE, t=50)
+    tape.call("connect", remote="203.0.113.9:80", result=0)
+    fold = Digest()
+    for event in tape.events:
+        fold.take(event)
+    assert not fold.pending("c1")
+    tape.mark("idle", t=200)
+    assert [(c.address, c.flow) for c in tape.end().connections] == [("203.0.113.9:80", 1)]
+
+
 def test_without_its_marks_an_outcome_is_not_complete() -> None:
     tape = Tape()
     tape.add(CallEvent(phase=PHASE, call=CALL))
