@@ -181,6 +181,12 @@ def _paths(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
     return (*best[:2], _relative(best[0], root) if best else "notes.txt", *best[2:], *other)
 
 
+def relative_files(context: Context) -> tuple[str, ...]:
+    """Texts that lie in the root, by the relative way: what most resources of a template stand for."""
+    root = _roots(context.world)[0]
+    return tuple(_relative(path, root) for path in _items(context.world, ("file",), ("txt", "md"))[:2])
+
+
 def _directories(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
     roots = _roots(context.world)
     inner = _items(context.world, ("directory",))
@@ -326,3 +332,6 @@ _MAKERS: dict[str, _Maker] = {
     "sql": _sql,
 }
 ROLES = frozenset({*_MAKERS, *_WORDS})
+#: Roles whose best values are planted things; and those of a name that says nothing.
+PLANTED = frozenset(_MAKERS) - {"code", "command", "sql"}
+UNTOLD = frozenset({"word", "name", "title", "id", "key", "text"})

@@ -11,7 +11,8 @@ from harness.probing.synthesis.numbers import numbers_for
 from harness.probing.synthesis.pointers import KEY, join
 from harness.probing.synthesis.roles import Clues, role_of
 from harness.probing.synthesis.schema import Schema, Schemas, Unmakeable, text, types_of
-from harness.probing.synthesis.values import values_for
+from harness.probing.synthesis.spoken import spoken_values
+from harness.probing.synthesis.values import PLANTED, UNTOLD, relative_files, values_for
 
 #: Bounds of what is made, whatever a schema asks for. No real tool needs more.
 MOST_DEPTH = 12
@@ -218,7 +219,14 @@ class Walk:
         clues = self._clues(schema, name)
         role = role_of(clues)
         said = [value for value in _said(schema, str) if value or not least]
-        pool = [*(s for s in said if s), *(str(v) for v in values_for(role, clues, self.context)), *said]
+        made = [str(value) for value in values_for(role, clues, self.context)]
+        spoken = spoken_values(clues.description)
+        if self.place == "resource-uri" and role in UNTOLD:
+            made = [*relative_files(self.context), *made]
+        # What is planted is there; what a description names as a path or an address seldom is.
+        known = {value for values in self.context.found.values() for value in values}
+        told = [value for value in made if value in known]
+        pool = [*(s for s in said if s), *(() if role in PLANTED else (*told, *spoken)), *made, *spoken, *said]
         values = tuple(dict.fromkeys(_sized(value, least, most) for value in pool))
         pattern = schema.get("pattern")
         if isinstance(pattern, str):

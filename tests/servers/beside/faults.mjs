@@ -62,7 +62,7 @@ const notes = (act) => ({
   act: async ({ branch }) => `Write release notes for:\n\n${await act(String(branch))}`,
 });
 
-const search = (act) => tool("search_code", "Search the files of the project for a word.", { word: text("What to look for.") }, act);
+const compare = (act) => tool("compare", "How many lines of the project differ from a branch or commit.", { r: text("Branch or commit.") }, act);
 
 // --- Files
 
@@ -194,9 +194,12 @@ const modes = {
       if (!/^[A-Za-z0-9][\w./-]*$/.test(branch) || branch.includes("..")) throw new Error("that is no branch");
       return (await runFile("git", ["log", "--oneline", "-n", "5", branch, "--"], { cwd: project })).stdout;
     }),
-  ...pair("grep-option", search,
-    async ({ word }) => (await runFile("git", ["grep", "-n", word], { cwd: project })).stdout,
-    async ({ word }) => (await runFile("git", ["grep", "-n", "-F", "-e", word, "--"], { cwd: project })).stdout),
+  ...pair("diff-option", compare,
+    async ({ r }) => (await runFile("git", ["diff", "--stat", r], { cwd: project })).stdout,
+    async ({ r }) => {
+      if (!/^[A-Za-z0-9][\w./~^-]*$/.test(r) || r.includes("..")) throw new Error("that is no branch and no commit");
+      return (await runFile("git", ["diff", "--stat", r, "--"], { cwd: project })).stdout;
+    }),
   ...pair("link-read", show,
     async ({ f }) => {
       const full = path.resolve(root, f);

@@ -19,6 +19,7 @@ from harness.probing.synthesis.draft import Attempt, Context, Draft
 from harness.probing.synthesis.drafting import companions, draft, inject, retry
 from harness.probing.synthesis.hints import hints_of
 from harness.probing.synthesis.pointers import KEY, get, put, remove, rename
+from harness.probing.synthesis.spoken import spoken_values
 from harness.probing.synthesis.words import words_of
 from harness.sandbox.base import LaunchSpec
 
@@ -285,3 +286,20 @@ def test_words_of_names_in_every_style() -> None:
     for name in ("filePath", "file_path", "FILE-PATH", "filepath", "FilePath"):
         assert words_of(name) == ("file", "path")
     assert words_of("repoURL") == ("repository", "url")
+
+
+@pytest.mark.parametrize(
+    ("description", "values"),
+    [
+        ("The table: plants or orders.", ("plants", "orders")),
+        ("Sums and products of numbers, for example 2*3+1.", ("2*3+1",)),
+        ("Branch, e.g. 'main' or 'dev'", ("main",)),
+        ("Must be one of fast, slow or medium.", ("fast", "slow", "medium")),
+        ("The command line, for example: git status", ("git status",)),
+        ("URL (e.g., https://api.example.com/v1).", ("https://api.example.com/v1",)),
+        ("Note: this is deprecated or removed", ()),
+        ("The name.", ()),
+    ],
+)
+def test_values_that_a_description_gives_are_tried(description: str, values: tuple[str, ...]) -> None:
+    assert spoken_values(description) == values
