@@ -20,6 +20,7 @@ from tests.unit.probing.oracle.tape import (
     computed,
     connected,
     created,
+    datagram,
     disclosed,
     made,
     opened,
@@ -286,8 +287,10 @@ def test_a_datagram_socket_that_was_only_connected_is_a_resolver_at_work() -> No
         kind=PayloadClass.SSRF,
         boundary=INNER,
     )
-    tape.call(one, connected("127.0.0.1:8899", "SOCK_DGRAM"))
+    tape.call(one, datagram(), connected("127.0.0.1:8899"))
     assert tape.judge().findings == ()
+    tape.call(one.model_copy(update={"id": "c2"}), connected("127.0.0.1:8899", descriptor=8))
+    assert only(tape).rule_id == "ssrf.internal"
 
 
 def test_a_secret_that_was_once_sent_is_burned_for_the_session() -> None:
