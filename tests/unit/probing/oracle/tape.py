@@ -169,15 +169,7 @@ def ran(path: str, *argv: str) -> ProcessEvent:
 def connected(address: str, *, descriptor: int = 7) -> SyscallEvent:
     """A connection made by the target."""
     return SyscallEvent(
-        phase="p",
-        pid=9,
-        tid=9,
-        parent=5,
-        record=1,
-        call="connect",
-        args=(descriptor,),
-        remote=address,
-        result=0,
+        phase="p", pid=9, tid=9, parent=5, record=1, call="connect", args=(descriptor,), remote=address, result=0
     )
 
 
@@ -185,84 +177,6 @@ def datagram(*, descriptor: int = 7) -> SyscallEvent:
     """A datagram socket made by the target."""
     return SyscallEvent(
         phase="p", pid=9, tid=9, parent=5, record=1, call="socket", flags=("AF_INET", "SOCK_DGRAM"), result=descriptor
-    )
-
-
-def call(
-        self,
-        call: Call,
-        *doings: Event,
-        text: str = "",
-        state: str = "answered",
-        after: tuple[Event, ...] = (),
-        marked: bool = True,
-    ) -> None:
-        """A call with what the kernel saw between its marks, and what it saw after them."""
-        phase = call_phase(call)
-        self.add(CallEvent(phase=phase, session=self.session, call=call))
-        if marked:
-            self.add(self._mark(phase))
-        for event in doings:
-            self.add(event.model_copy(update={"session": self.session}))
-        if marked:
-            self.add(self._mark("idle"))
-        self.add(CallEndEvent(phase=phase, session=self.session, call=call.id, state=state, text=text, size=len(text)))
-        for event in after:
-            self.add(event.model_copy(update={"session": self.session}))
-
-    def _mark(self, phase: str) -> MarkEvent:
-        return MarkEvent(phase=phase, session=self.session, pid=1, tid=1, by=Origin.WARDEN, nonce="m", record=1)
-
-    def end(self, *, lost: int = 0) -> None:
-        """The session's record ends."""
-        self.add(RecorderEndEvent(phase="stop", session=self.session, lost={"bulk": lost} if lost else {}))
-
-    def books(self, books: CallBooks) -> None:
-        """The books of the calls."""
-        self.add(CallBooksEvent(phase="stop", session=self.session, books=books))
-
-    def fold(self) -> Confirmation:
-        """The oracle after all events."""
-        manifest = Manifest(
-            harness_version="1",
-            run_id="r",
-            target=TargetRef(text="t", kind=TargetKind.FILE),
-            options=RunOptions(active=ActiveLevel.TOOL_CALLS, allow=("*",)),
-            grade=self.grade,
-            network=self.network,
-        )
-        planned = {call_digest(e.call) for e in self.events if isinstance(e, CallEvent)} - self.unplanned
-        fold = Confirmation(manifest, planned)
-        for event in self.events:
-            fold.event(event)
-        return fold
-
-    def judge(self) -> AnalyzerResult:
-        """The result."""
-        return self.fold().finish()
-
-
-def opened(path: str, *flags: str, result: int = 3, **more: Any) -> SyscallEvent:
-    """A file opened by the target; `O_CREAT` among the flags makes it."""
-    return SyscallEvent(
-        phase="p", pid=9, tid=9, parent=5, record=1, call="openat", path=path, flags=flags, result=result, **more
-    )
-
-
-def made(path: str, **more: Any) -> SyscallEvent:
-    """A file created by the target."""
-    return opened(path, "O_WRONLY", "O_CREAT", **more)
-
-
-def ran(path: str, *argv: str) -> ProcessEvent:
-    """A program executed by the target."""
-    return ProcessEvent(phase="p", pid=9, tid=9, parent=5, record=1, what="exec", path=path, argv=argv)
-
-
-def connected(address: str, *flags: str) -> SyscallEvent:
-    """A connection made by the target."""
-    return SyscallEvent(
-        phase="p", pid=9, tid=9, parent=5, record=1, call="connect", remote=address, result=0, flags=flags
     )
 
 
