@@ -59,6 +59,7 @@ class Planted(Record):
                 "path_after": (*spec.path_after, *self.path_after),
                 "environment": {**self.environment, **spec.environment},
                 "hosts": (*spec.hosts, *self.world.hosts),
+                "decoys": {**spec.decoys, **decoys_of(self.world)},
             }
         )
 

@@ -166,6 +166,9 @@ def test_the_network_has_a_secret_for_each_kind_of_address_and_redirects_to_them
     decoys = decoys_of(world)
     assert set(decoys) == {"loopback", "private", "metadata", "link-local"}
     assert len(set(decoys.values())) == 4
+    spec = PLAIN.model_copy(update={"decoys": {"loopback": "older", "host": "kept"}})
+    planted = plant(Entropy(), spec)
+    assert planted.into(spec).decoys == {"host": "kept", **decoys_of(planted.world)}
     redirects = redirects_of(world)
     assert all(host == f"go.{world.domain}" for host, _, _ in redirects)
     assert {to for _, _, to in redirects} == {host.url for host in world.hosts if host.secret}
