@@ -22,7 +22,7 @@ from harness.probing.calls.carried import followers, handed_out
 from harness.probing.calls.kit import Attack, Filled, Kit
 from harness.probing.calls.schedule import Cell, Schedule
 from harness.probing.calls.state import State, gentle_first
-from harness.probing.calls.subjects import allowed, check_names, subjects_of
+from harness.probing.calls.subjects import Subject, allowed, check_names, subjects_of
 from harness.probing.calls.usage import usage_of
 from harness.probing.oracle import Case, hits
 from harness.probing.oracle.case import Need
@@ -258,7 +258,9 @@ class CallPlanner(Calling):
             steps = (arguments,)
         elif need.value is not None:
             steps = (self._make.put(steps[0], attack, need.value.replace(pursued.case.call.nonce, nonce)),)
+        opened = pursued.case.call
         outcome: Outcome | None = None
+        elsewhere = (opened.method, opened.item) != (state.subject.method, state.subject.name)
         for number, arguments in enumerate(steps, 1):
             call = self._call_of(
                 state.subject,
@@ -268,8 +270,8 @@ class CallPlanner(Calling):
                 filled,
                 nonce,
                 step=number,
-                steps=len(steps),
-                about=pursued.case.call.id,
+                steps=len(steps) + elsewhere,
+                about=opened.id,
             )
             outcome = yield from self._do(state, call)
             if outcome is None:
@@ -278,5 +280,24 @@ class CallPlanner(Calling):
                 break
         if outcome is None:
             return False
+        if elsewhere:
+            passed = self._passed_on(opened, outcome)
+            if passed is None:
+                return False
+            subject, arguments = passed
+            call = self._call_of(
+                subject, need.purpose, arguments, attack, filled, nonce,
+                step=call.step + 1, steps=call.steps, about=opened.id,
+            )  # fmt: skip
+            outcome = yield from self._do(self._state(subject), call)
+            if outcome is None:
+                return False
         pursued.case.take(call, outcome, self._world)
         return True
+
+    def _passed_on(self, opened: Call, outcome: Outcome) -> tuple[Subject, JsonObject] | None:
+        """The call that showed the effect of what another one let in, with what this answer handed out."""
+        mine = [s.subject for s in self._states if (s.subject.method, s.subject.name) == (opened.method, opened.item)]
+        for subject, argument, value in followers(mine, handed_out(outcome.text)):
+            return subject, {**self._arguments(self._state(subject)), argument: value}
+        return None

@@ -129,6 +129,26 @@ def test_what_one_call_stores_and_another_runs_is_followed_whatever_its_effect()
     assert [(call.step, value_of(call, "job_id")) for call in followed] == [(2, "job-2")]
 
 
+def test_what_comes_out_of_another_call_is_controlled_and_confirmed_by_both() -> None:
+    stored: list[str] = []
+
+    def server(call: Call, world: World) -> Says:
+        if call.item == "create":
+            stored.append(value_of(call))
+            return Says(f'{{"job_id": "job-{len(stored)}"}}')
+        number = value_of(call, "job_id").partition("-")[2]
+        reads = number.isdecimal() and READ.id in stored[int(number) - 1]
+        return Says(world.items[1].secret if reads else "done")
+
+    talk = hold(server, tool("create", "path"), tool("run", "job_id"), kit=SmallKit(payloads=(READ,)))
+    proof = talk.of(Purpose.CONTROL, Purpose.DOCUMENTED, Purpose.CONFIRM)
+    assert [(call.purpose, call.item, call.step, call.steps) for call in proof] == [
+        (purpose, item, step, 2)
+        for purpose in (Purpose.CONTROL, Purpose.DOCUMENTED, Purpose.CONFIRM, Purpose.CONFIRM)
+        for step, item in ((1, "create"), (2, "run"))
+    ]
+
+
 def test_a_tool_that_never_returns_gets_a_fresh_session_and_is_set_aside_in_the_end() -> None:
     def hangs(call: Call, world: World) -> Says:
         return Says("", "timeout", gone=True) if call.item == "slow" else Says()
