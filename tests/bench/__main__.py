@@ -29,7 +29,7 @@ from harness.pipeline.preparation import choose_entry, launch_spec
 from harness.protocol.observe import observe
 from harness.sandbox.base import InstalledTarget, LaunchSpec
 from harness.sandbox.provider import open_sandbox
-from tests.bench import behavior, canaries, recording
+from tests.bench import behavior, canaries, egress, recording
 
 TARGETS = ["pypi:mcp-server-time", "npm:@modelcontextprotocol/server-everything"]
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "7"))
@@ -133,6 +133,7 @@ def main() -> int:
         *behavior.rows(),
         *canaries.rows(),
         *recording.rows(TARGETS, REPETITIONS),
+        *egress.rows(TARGETS, REPETITIONS),
         *(row for target in TARGETS for row in anyio.run(bench, target)),
     ]
     for what, measured, good in rows:

@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -18,10 +19,12 @@ from harness.model.flow import FlowEvent, GatewayEndEvent
 from harness.model.network import CannedAnswer
 from harness.model.options import NetworkChoice
 from harness.model.recording import ImageFact
+from harness.sandbox import docker as docker_module
 from harness.sandbox.base import LaunchSpec, SandboxedProcess
 from harness.sandbox.capture import check_capture
 from harness.sandbox.docker import DockerSandbox, docker_sandbox
 from harness.sandbox.engine import Engine
+from harness.sandbox.hardening import gateway_config
 from harness.sandbox.images import ensure_image
 from harness.sandbox.lease import StateDirectory
 
@@ -283,3 +286,25 @@ async def test_a_dead_gateway_fails_closed_and_is_told(sandbox: DockerSandbox, t
 
 def test_this_runs_where_wires_can_be_watched() -> None:
     assert os.geteuid() == 0, "watching the machine's interfaces needs root"
+
+
+FALLBACK = """
+import socket, urllib.request
+urllib.request.urlopen("https://api.drop.com/", b"marker-redirected-end", timeout=10).read()
+socket.create_connection(("2606:4700::1111", 4444), 5).sendall(b"marker-six-end")
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"marker-datagram-end", ("9.9.9.9", 7777))
+print("done")
+"""
+
+
+async def test_without_tproxy_everything_still_leads_here(
+    sandbox: DockerSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker_module, "gateway_config", partial(gateway_config, mechanism="redirect"))
+    async with living(sandbox, tmp_path / "pcap", FALLBACK) as life:
+        pass
+    assert life.output == b"done\n" and life.end.mechanism == "redirect" and life.end.complete
+    ends = {name: flow.remote for name in ("redirected", "six", "datagram") for flow in life.flows
+            if f"marker-{name}-end".encode() in life.payload(flow)}  # fmt: skip
+    assert ends["redirected"].endswith(":443") and not ends["redirected"].startswith("127.")
+    assert ends["six"] == "[2606:4700::1111]:4444" and ends["datagram"] == "9.9.9.9:7777"

@@ -209,12 +209,14 @@ def _rules(port: int, ipv6: bool, wanted: str, listener: socket.socket) -> str:
         except SetupError:
             pass
         _run(["nft", "flush", "ruleset"], "")
-    hook = "type nat hook prerouting priority dstnat; policy accept;"
+    # Locally made connections are translated as they leave; there no rule can ask for sockets, so the target's own
+    # addresses are left alone and a closed loopback port is refused. Datagrams are dropped once they were seen.
+    lead = "type nat hook output priority -100; policy accept;"
     filtered = "type filter hook prerouting priority mangle; policy accept;"
     text = (
-        f"table inet edge {{ chain known {{ {filtered}{spare.replace('accept', 'meta mark set 1 accept')}"
-        f"  meta l4proto udp drop\n }}\n"
-        f" chain pre {{ {hook} meta mark 1 accept; meta l4proto tcp redirect to :{port}; }}\n}}\n"
+        f"table inet edge {{ chain known {{ {filtered}{spare}  meta l4proto udp drop\n }}\n"
+        f" chain lead {{ {lead} ip daddr {{ 127.0.0.0/8, {OWN_V4}, 224.0.0.0/4 }} accept;"
+        f" ip6 daddr {{ ::1, {OWN_V6}, ff00::/8 }} accept; meta l4proto tcp redirect to :{port}; }}\n}}\n"
     )
     _run(["nft", "-f", "-"], text)
     if not _works(listener):
