@@ -205,7 +205,7 @@ class ProbesFold:
         case = session.current
         if case is not None:
             case.received += event.size
-            if Anomaly.NOT_JSON in event.anomalies and event.raw.strip():
+            if Anomaly.NOT_JSON in event.anomalies and event.raw.strip() and not _starting(case.probe):
                 self._note(rules.NOISE, "noise", case.probe, event, event.raw[:400].decode("utf-8", "replace"))
         if case is None and not event.phase.startswith(PHASE) and not session.cases:
             return
@@ -293,8 +293,7 @@ class ProbesFold:
 
     def _effect(self, event: Event, phase: str, fact: str, words: str) -> None:
         probe = self._probes.get(phase.removeprefix(PHASE))
-        starting = probe is not None and probe.family is Family.HANDSHAKE and probe.must is Must.LIVE
-        if probe is not None and not starting:  # before a handshake, the server is still starting
+        if probe is not None and not _starting(probe):
             self._note(rules.EFFECT, f"effect:{fact}", probe, event, f"{probe.id}, {probe.title}: {words}")
 
     def _deaths(self) -> None:
@@ -361,6 +360,11 @@ class ProbesFold:
             return "no malformed message was sent: there was no session that was answered"
         gaps = coverage.gaps()
         return render_safe(gaps[0]) if gaps else ""
+
+
+def _starting(probe: Probe) -> bool:
+    """Whether the server may still be starting: what it does then is no answer to the message."""
+    return probe.family is Family.HANDSHAKE and probe.must is Must.LIVE
 
 
 def _excerpt(event: FrameEvent) -> str:

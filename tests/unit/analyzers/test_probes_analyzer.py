@@ -196,6 +196,13 @@ def test_noise_on_stdout_is_found() -> None:
     assert found(tape.done(sent).judge()) == {"probe.noise": Severity.LOW}
 
 
+def test_a_banner_before_the_handshake_is_no_answer() -> None:
+    tape, sent = begun(), probe("L03", family=Family.HANDSHAKE, must=Must.LIVE)
+    tape.enter(f"probe:{sent.id}").add(ProbeEvent(phase=tape.phase, probe=sent))
+    tape.line(b"Server running on stdio", Anomaly.NOT_JSON).say(ALIVE)
+    assert found(tape.done(sent).judge()) == {}
+
+
 def test_a_late_answer_belongs_to_the_message_that_it_answers() -> None:
     tape = begun().send(probe("R01")).send(probe("R02", ids=("900002",), alive_id=900_501), response(result={}))
     result = tape.judge()
