@@ -22,7 +22,8 @@ class Context(Record):
 class Leaf(Record):
     """One value in the arguments: where, what it seems to be (`role`), and values for it, best first.
 
-    `required`: all of its parents are. `name` is the nearest property's. `description`: bounded.
+    `required`: all of its parents are. `name` is the nearest property's. `description`: bounded. `spare`: for a name
+    that says nothing, an address and files, which are tried when a refusal speaks of such.
     """
 
     pointer: str
@@ -31,6 +32,7 @@ class Leaf(Record):
     values: tuple[JsonValue, ...]
     required: bool
     description: str = ""
+    spare: tuple[str, ...] = ()
 
 
 class InjectionPoint(Record):

@@ -168,6 +168,8 @@ def _different(tried: Sequence[JsonObject]) -> list[JsonObject]:
 def _follow(made: Draft, arguments: JsonObject, hint: Hint) -> Iterable[JsonObject]:
     """Arguments changed as a hint says, most telling first."""
     concerned = [leaf for leaf in made.leaves if hint.about(leaf)]
+    if not concerned and hint.roles and not hint.names:
+        yield from _reread(made, arguments, hint)
     if hint.wanted:
         for leaf in concerned:
             if not _there(arguments, leaf.pointer) and _there(made.full, leaf.pointer):
@@ -185,3 +187,13 @@ def _follow(made: Draft, arguments: JsonObject, hint: Hint) -> Iterable[JsonObje
         others = hint.values or tuple(value for value in leaf.values if value != current)
         for value in others:
             yield _set(arguments, {leaf.pointer: value})
+
+
+def _reread(made: Draft, arguments: JsonObject, hint: Hint) -> Iterable[JsonObject]:
+    """Where a refusal speaks of an address or a file and no name did: a value of which nothing is known may be one."""
+    address = "url" in hint.roles
+    for leaf in made.leaves:
+        if (address or "path" in hint.roles) and _there(arguments, leaf.pointer):
+            for value in leaf.spare:
+                if value.startswith("http") == address and value != get(arguments, leaf.pointer):
+                    yield _set(arguments, {leaf.pointer: value})

@@ -79,7 +79,10 @@ _PLAIN: tuple[tuple[re.Pattern[str], Hint], ...] = tuple(
             r"invalid (?:date|time|iso)|does not match format|yyyy|isoformat",
             Hint(roles=("date", "later-date", "date-time", "later-date-time", "time", "month")),
         ),
-        (r"invalid url|must start with|unsupported protocol|scheme", Hint(roles=("url", "uri", "repository-url"))),
+        (
+            r"invalid url|not a (?:valid )?url|unknown url type|parse url|must start with|unsupported protocol|scheme",
+            Hint(roles=("url", "uri", "repository-url")),
+        ),
         (r"no such table|table .{0,60}not exist|catalog error", Hint(roles=("table", "sql", "query"))),
         (
             r"syntax error|parser error|parse error",

@@ -138,8 +138,11 @@ def _roots(world: World) -> tuple[str, ...]:
 
 
 def _items(world: World, kinds: tuple[str, ...], endings: tuple[str, ...] = ()) -> list[str]:
-    """Paths of planted things inside the roots: the narrowest root's first, then by ending, then as planted."""
-    inside = [item for item in world.items if item.where == "inside" and item.kind in kinds]
+    """Paths of planted things inside the roots: the narrowest root's first, then by ending, then as planted.
+
+    What leads outside when it is unpacked or read is for payloads, and no benign value.
+    """
+    inside = [item for item in world.items if item.where == "inside" and item.kind in kinds and not item.target]
     if endings:
         inside = [item for item in inside if item.path.rpartition(".")[2] in endings]
     return [item.path for item in sorted(inside, key=lambda item: _nearness(item, world))]
@@ -179,6 +182,13 @@ def _paths(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
         tracked = [path for path in _items(world, ("file",)) if path.startswith(f"{repository}/")]
         return (*[_relative(path, repository) for path in tracked[:2]], "plan.txt", *best)
     return (*best[:2], _relative(best[0], root) if best else "notes.txt", *best[2:], *other)
+
+
+def fallbacks(context: Context) -> tuple[str, ...]:
+    """What a value may have to be whose name says nothing: an address, a file by its relative and its whole way."""
+    clues = Clues("")
+    public = str(_urls(clues, context)[0])
+    return (public, *relative_files(context)[:1], *_items(context.world, ("file",), ("txt", "md"))[:1])
 
 
 def relative_files(context: Context) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from harness.probing.synthesis.pointers import KEY, join
 from harness.probing.synthesis.roles import Clues, role_of
 from harness.probing.synthesis.schema import Schema, Schemas, Unmakeable, text, types_of
 from harness.probing.synthesis.spoken import spoken_values
-from harness.probing.synthesis.values import PLANTED, UNTOLD, relative_files, values_for
+from harness.probing.synthesis.values import PLANTED, UNTOLD, fallbacks, relative_files, values_for
 
 #: Bounds of what is made, whatever a schema asks for. No real tool needs more.
 MOST_DEPTH = 12
@@ -226,12 +226,14 @@ class Walk:
         # What is planted is there; what a description names as a path or an address seldom is.
         known = {value for values in self.context.found.values() for value in values}
         told = [value for value in made if value in known]
-        pool = [*(s for s in said if s), *(() if role in PLANTED else (*told, *spoken)), *made, *spoken, *said]
+        first = [] if role in PLANTED else [*told, *spoken]
+        pool = [*(s for s in said if s), *first, *made, *spoken, *said]
         values = tuple(dict.fromkeys(_sized(value, least, most) for value in pool))
         pattern = schema.get("pattern")
         if isinstance(pattern, str):
             values = self.regexes.fitting(pattern, values) or values
-        chosen = self._leaf(schema, pointer, name, required, place, role, values)
+        spare = fallbacks(self.context) if role in UNTOLD else ()
+        chosen = self._leaf(schema, pointer, name, required, place, role, values, spare=spare)
         return str(chosen)
 
     def _leaf(
@@ -245,12 +247,21 @@ class Walk:
         values: tuple[JsonValue, ...],
         *,
         closed: bool = False,
+        spare: tuple[str, ...] = (),
     ) -> JsonValue:
         if len(self.leaves) >= MOST_LEAVES:
             raise Unmakeable(f"it has more than {MOST_LEAVES} values")
-        description = text(schema, "description", 300)
+        said = text(schema, "description", 300)
         self.leaves.append(
-            Leaf(pointer=pointer, name=name, role=role, values=values, required=required, description=description)
+            Leaf(
+                pointer=pointer,
+                name=name,
+                role=role,
+                values=values,
+                required=required,
+                description=said,
+                spare=spare,
+            )
         )
         value = values[0]
         kind = types_of(schema)[0] if not isinstance(value, str) else "string"

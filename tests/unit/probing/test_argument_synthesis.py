@@ -303,3 +303,25 @@ def test_words_of_names_in_every_style() -> None:
 )
 def test_values_that_a_description_gives_are_tried(description: str, values: tuple[str, ...]) -> None:
     assert spoken_values(description) == values
+
+
+@pytest.mark.parametrize(
+    ("refusal", "start"),
+    [
+        ("failed: unknown url type: 'garden'", "http://"),
+        ("TypeError: Failed to parse URL from garden", "http://"),
+        ("ENOENT: no such file or directory, open '/home/user/workspace/garden'", "notes.txt"),
+    ],
+)
+def test_a_refusal_tells_what_a_name_did_not(refusal: str, start: str) -> None:
+    schema: JsonObject = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    made = draft("look", schema, Context(world=WORLD))
+    again = retry(made, [Attempt(arguments=made.candidates[0], text=refusal)])
+    assert again is not None and str(again["q"]).startswith(start)
+
+
+def test_what_leads_outside_is_no_benign_value() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"archive_path": {"type": "string"}}}
+    made = draft("unzip_archive", schema, Context(world=WORLD))
+    targets = {item.path for item in WORLD.items if item.where == "inside" and item.target}
+    assert targets and not targets & {str(value) for leaf in made.leaves for value in leaf.values}
