@@ -111,7 +111,8 @@ class GatewayEndEvent(EventBase):
     """What the gateway says of itself at the end of a session.
 
     `early`: it ended before it was told to. `mode`: answer or refuse. `mechanism`: tproxy or redirect.
-    `flows` were told, `lost` counts what was not, by kind. `packets` and `captured_bytes` are the capture's;
+    `flows` were told, `lost` counts what was not, by kind. `packets` and `captured_bytes` are the capture's,
+    `capture_dropped` what it lost, `capture_skipped` packets past its bound (their flows are told all the same);
     `unmatched`: captured flows that no event tells of, and `dissected`: packets that are neither TCP nor UDP, one line
     each (both filled by the cross-check after the run).
     """
@@ -126,6 +127,7 @@ class GatewayEndEvent(EventBase):
     packets: int = 0
     captured_bytes: int = 0
     capture_dropped: int = 0
+    capture_skipped: int = 0
     unmatched: tuple[str, ...] = ()
     dissected: tuple[str, ...] = ()
 

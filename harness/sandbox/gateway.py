@@ -166,6 +166,7 @@ class Gateway:
             packets=_number(said, "packets"),
             captured_bytes=_number(said, "bytes"),
             capture_dropped=_number(said, "dropped"),
+            capture_skipped=_number(said, "skipped"),
         )
 
     def close(self) -> None:
