@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from harness.model.base import JsonValue, Record
 from harness.model.call import Call, Outcome, Purpose
-from harness.model.payload import Effect
+from harness.model.payload import Effect, PayloadClass
 from harness.model.world import World
 from harness.probing.oracle.crossing import ADMISSIBLE, UNBOUND, admissible
 from harness.probing.oracle.effects import PROVING, Sighting, sightings
@@ -19,6 +19,10 @@ from harness.probing.oracle.minimise import Minimiser
 CONFIRMATIONS = 2
 #: Calls that may be spent on making a payload smaller. With controls and confirmations a case stays below 12 calls.
 MINIMISATIONS = 6
+
+
+#: An address is as small as it gets, and a call to a network takes its time.
+_SMALL = frozenset({PayloadClass.SSRF})
 
 
 class Stage(StrEnum):
@@ -183,7 +187,7 @@ class Case:
             return
         value = at(call.params.get("arguments"), call.argument)
         self._stage = Stage.CONFIRMED
-        if isinstance(value, str) and call.steps == 1:
+        if isinstance(value, str) and call.steps == 1 and call.payload_class not in _SMALL:
             # Asked for in the words of the opening call, so that one nonce is to be replaced, whoever asks.
             old, new = (call.nonce, self.call.nonce) if call.nonce and self.call.nonce else ("", "")
             value = value.replace(old, new) if old else value
