@@ -35,12 +35,14 @@ class FlowPart(Record):
 
     `what`: dns-question, http-request (request line and headers), http-body, websocket-message, smtp-command,
     smtp-message, client-hello, credentials, datagram, stream (bytes nobody understood). `text`: short form for people,
-    bounded and as the target sent it (escaped at rendering only). `content`: the part's bytes, without TLS and
+    bounded and as the target sent it (escaped at rendering only). `lines`: of an http-request the first 2 KiB, request
+    line and headers as they came. `content`: the part's bytes, without TLS and
     transfer coding; `encoding` is the content coding of a body (gzip, br) where one was declared.
     """
 
     what: str
     text: str = ""
+    lines: str = ""
     content: BlobRef | None = None
     encoding: str = ""
 

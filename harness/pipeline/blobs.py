@@ -7,13 +7,15 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.model.flow import BlobRef, FlowEvent
+from harness.model.flow import BlobRef, FlowEvent, FlowPart
 
 #: All blobs of a bundle together.
 MOST_BYTES = 256 << 20
 CAPTURE = "egress.pcap"
 #: The packets of all sessions together.
 MOST_CAPTURE_BYTES = 256 << 20
+#: Of a request, what is told of its lines without a look at the blob.
+LINES_BYTES = 2 << 10
 #: The head of a pcap file, which the files of all sessions have in common.
 _PCAP_HEADER = 24
 
@@ -54,6 +56,18 @@ def repointed(event: FlowEvent, renamed: Mapping[str, str]) -> FlowEvent:
     parts = tuple(part.model_copy(update={"content": other(part.content)}) for part in event.parts)
     update = {"outbound": other(event.outbound), "inbound": other(event.inbound), "parts": parts}
     return event.model_copy(update=update)
+
+
+def with_lines(event: FlowEvent, blobs: Mapping[str, bytes]) -> FlowEvent:
+    """The event with the lines of its requests, out of the blobs by their names: readers of events read no blobs."""
+    if not any(part.what == "http-request" for part in event.parts):
+        return event
+
+    def told(part: FlowPart) -> FlowPart:
+        data = blobs.get(part.content.sha256, b"") if part.what == "http-request" and part.content else b""
+        return part.model_copy(update={"lines": data[:LINES_BYTES].decode("latin-1")}) if data else part
+
+    return event.model_copy(update={"parts": tuple(told(part) for part in event.parts)})
 
 
 def join_capture(whole: Path, part: Path) -> None:

@@ -33,7 +33,7 @@ from harness.model.recording import (
     SyscallEvent,
 )
 from harness.model.surface import Item, Surface
-from harness.pipeline.blobs import CAPTURE, MOST_BYTES, BlobStore, join_capture, repointed
+from harness.pipeline.blobs import CAPTURE, MOST_BYTES, BlobStore, join_capture, repointed, with_lines
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.redaction import Redactor
 from harness.pipeline.seal import write_seal
@@ -130,9 +130,10 @@ class BundleWriter:
 
     def record_flow(self, event: FlowEvent, blobs: Mapping[str, bytes]) -> int:
         """Number, stamp and store a flow and the bytes that it points to; returns its number."""
-        renamed = {name: self._blobs.keep(self._redactor.data(data)) for name, data in blobs.items()}
+        clean = {name: self._redactor.data(data) for name, data in blobs.items()}
+        renamed = {name: self._blobs.keep(data) for name, data in clean.items()}
         self._seq += 1
-        event = repointed(event, renamed).model_copy(update={"seq": self._seq, "t": self.now})
+        event = repointed(with_lines(event, clean), renamed).model_copy(update={"seq": self._seq, "t": self.now})
         if self._flows is None:
             self._flows = (self.folder / "flows.jsonl").open("wb")
         self._write(self._flows, event)

@@ -26,7 +26,7 @@ MAX_EXECUTIONS: Final = 64
 MAX_CONNECTIONS: Final = 64
 MAX_NAMES: Final = 64
 MAX_ARGV_CHARACTERS: Final = 8192
-TEXT_CHARACTERS: Final = 1000
+TEXT_CHARACTERS: Final = 4000
 #: A mark holds the phase, percent-encoded, and is cut at 1,024 characters.
 MAX_ITEM_CHARACTERS: Final = 600
 #: Calls that are open at once: one, unless a recording is not one of ours.
@@ -303,10 +303,16 @@ def _flow(call: _Open, event: FlowEvent) -> None:
     call.connections[event.remote] = Connection(
         address=event.remote,
         names=event.names or ((event.sni,) if event.sni else ()),
-        text=next((part.text for part in event.parts if part.text), "")[:TEXT_CHARACTERS],
+        text=_said(event),
         flow=event.flow,
         seq=known.seq if known is not None else event.seq,
     )
+
+
+def _said(event: FlowEvent) -> str:
+    """What was sent: the lines of every request on the connection, else the first part's short form."""
+    lines = "\n".join(part.lines for part in event.parts if part.lines)
+    return (lines or next((part.text for part in event.parts if part.text), ""))[:TEXT_CHARACTERS]
 
 
 def _outcome(call: _Open, end: CallEndEvent) -> Outcome:

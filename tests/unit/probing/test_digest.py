@@ -178,6 +178,16 @@ def test_connections_get_their_names_from_the_flows_that_began_in_the_call() -> 
     assert connection.text == "GET / HTTP/1.1"
 
 
+def test_the_lines_of_each_request_are_what_a_connection_sent() -> None:
+    tape = Tape()
+    tape.begin()
+    told = flow(1, "203.0.113.9:80", "http", tape.events[-1].t, ("http-request", "GET /a"), ("http-request", "GET /b"))
+    parts = tuple(part.model_copy(update={"lines": f"{part.text}\r\nX-a: b\r\n\r\n"}) for part in told.parts)
+    tape.add(told.model_copy(update={"parts": parts}))
+    (connection,) = tape.end().connections
+    assert "GET /a\r\nX-a: b" in connection.text and "\nGET /b" in connection.text
+
+
 def test_a_connection_without_a_flow_is_waited_for() -> None:
     tape = Tape()
     tape.begin()
