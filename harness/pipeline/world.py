@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Literal, get_args
-from urllib.parse import urlsplit
 
 from harness.model.base import Record
 from harness.model.world import PlantedHost, PlantedItem, World
@@ -156,16 +155,6 @@ def planted_hosts(entropy: Entropy, domain: str) -> tuple[PlantedHost, ...]:
 def decoys_of(world: World) -> dict[str, str]:
     """What the fake network's inner pages hold: by kind of address (loopback, private, metadata, link-local)."""
     return {host.where: host.secret for host in world.hosts if host.secret}
-
-
-def redirects_of(world: World) -> tuple[tuple[str, str, str], ...]:
-    """Host, path and target of each redirect that the fake network has to serve."""
-    found = []
-    for host in world.hosts:
-        if host.redirect:
-            split = urlsplit(host.url)
-            found.append((split.hostname or "", split.path, host.redirect))
-    return tuple(found)
 
 
 class _Planter:

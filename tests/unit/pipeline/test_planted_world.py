@@ -12,7 +12,7 @@ from harness.model.world import World
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.fixtures import FOLDER
 from harness.pipeline.workspace import WORKSPACE, planted_files
-from harness.pipeline.world import OUTSIDE, Planted, decoys_of, plant, redirects_of, roots_of
+from harness.pipeline.world import OUTSIDE, Planted, decoys_of, plant, roots_of
 from harness.sandbox.base import HOME, LaunchSpec
 from harness.sandbox.gate import seed_bytes
 
@@ -169,9 +169,8 @@ def test_the_network_has_a_secret_for_each_kind_of_address_and_redirects_to_them
     spec = PLAIN.model_copy(update={"decoys": {"loopback": "older", "host": "kept"}})
     planted = plant(Entropy(), spec)
     assert planted.into(spec).decoys == {"host": "kept", **decoys_of(planted.world)}
-    redirects = redirects_of(world)
-    assert all(host == f"go.{world.domain}" for host, _, _ in redirects)
-    assert {to for _, _, to in redirects} == {host.url for host in world.hosts if host.secret}
+    redirects = {host.redirect for host in world.hosts if host.redirect}
+    assert redirects == {host.url for host in world.hosts if host.secret}
 
 
 def test_a_level_without_calls_is_left_alone() -> None:
