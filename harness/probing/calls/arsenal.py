@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from harness.model.base import JsonObject, JsonValue, canonical_json, sha256_hex
@@ -199,6 +200,8 @@ def _placed(arguments: JsonObject, made: Draft, point: InjectionPoint, filled: E
         values.append(list(elements) if elements and point.siblings else text)
     if not filled.steps:
         values += [list(elements) for elements in filled.step_elements if point.siblings]
+    if point.type in ("integer", "number"):
+        values = [_number(value) for value in values]
     beside = companions(made, filled.companions)
     steps = []
     for value in values:
@@ -210,3 +213,8 @@ def _placed(arguments: JsonObject, made: Draft, point: InjectionPoint, filled: E
         assert isinstance(changed, dict)
         steps.append(changed)
     return tuple(steps)
+
+
+def _number(value: JsonValue) -> JsonValue:
+    """A text of digits as the number that its place asks for."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,15}", value, re.ASCII) else value

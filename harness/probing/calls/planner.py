@@ -6,7 +6,7 @@ A session that can't go on is replaced by a clean one; a target that can't be st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.model.base import JsonObject
@@ -19,11 +19,11 @@ from harness.model.world import World
 from harness.probing.calls.books import books_of, reason_of
 from harness.probing.calls.calling import KEPT_SECONDS, Calling, Trying
 from harness.probing.calls.carried import followers, handed_out
-from harness.probing.calls.kit import Attack, Filled, Kit
+from harness.probing.calls.kit import Attack, Filled, Kit, Rank
 from harness.probing.calls.schedule import Cell, Schedule
 from harness.probing.calls.state import State, gentle_first
 from harness.probing.calls.subjects import Subject, allowed, check_names, subjects_of
-from harness.probing.calls.usage import usage_of
+from harness.probing.calls.usage import reactions, usage_of
 from harness.probing.oracle import Case, hits
 from harness.probing.oracle.case import Need
 
@@ -130,10 +130,18 @@ class CallPlanner(Calling):
 
     def _plan(self, state: State, network: NetworkChoice | None = None) -> None:
         """Plan the attacks on what the baseline showed; where it failed, on what the best of the tries showed."""
+        self._schedule.add(state, self._attacks_on(state, {}, network))
+
+    def _attacks_on(
+        self, state: State, shown: Mapping[str, frozenset[str]], network: NetworkChoice | None = None
+    ) -> tuple[Attack, ...]:
+        """The attacks on a subject; `shown` joins what the baseline showed of a place."""
         if state.arguments is None or state.outcome is None:
-            return
+            return ()
         usage = usage_of(state.arguments, state.outcome, self._world.root)
-        attacks = self._kit.attacks(
+        for pointer, uses in shown.items():
+            usage[pointer] = usage.get(pointer, frozenset()) | uses
+        return self._kit.attacks(
             state.subject,
             self._arguments(state),
             usage,
@@ -142,7 +150,21 @@ class CallPlanner(Calling):
             network=network or self._options.network,
             again=network is not None,
         )
-        self._schedule.add(state, attacks)
+
+    def _react(self, state: State, attack: Attack, sent: JsonObject, outcome: Outcome) -> None:
+        """Where a refusal shows what reads the place, plan more of what is made for that."""
+        if state.outcome is None:
+            return
+        new = reactions(sent, outcome, state.outcome) - state.reactions.get(attack.argument, frozenset())
+        if not new:
+            return
+        state.reactions[attack.argument] = new | state.reactions.get(attack.argument, frozenset())
+        more = [
+            other
+            for other in self._attacks_on(state, {attack.argument: new})
+            if other.argument == attack.argument and other.rank is Rank.OBSERVED
+        ]
+        self._schedule.add(state, [other for other in more if not self._schedule.holds(state, other)])
 
     # Attacks
 
@@ -195,6 +217,7 @@ class CallPlanner(Calling):
             answers.append(outcome)
             if self._open(cell, attack, call, outcome):
                 return
+            self._react(state, attack, arguments, outcome)
         if any(effect.kind in _LASTING for effect in filled.effects):
             yield from self._follow(cell, attack, filled, nonce, answers)
 

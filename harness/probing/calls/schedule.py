@@ -44,8 +44,13 @@ class Schedule:
     """Attacks by subject. `turns` goes round the subjects, one attack each, until none is left."""
 
     def __init__(self) -> None:
-        self._queues: list[deque[tuple[Cell, Attack]]] = []
+        self._queues: deque[deque[tuple[Cell, Attack]]] = deque()
+        self._held: set[tuple[int, str, str, str]] = set()
         self.cells: dict[tuple[int, str, PayloadClass], Cell] = {}
+
+    def holds(self, state: State, attack: Attack) -> bool:
+        """Whether this payload was planned at this place."""
+        return (id(state), attack.argument, attack.place, attack.payload.id) in self._held
 
     def add(self, state: State, attacks: Iterable[Attack]) -> None:
         """Plan a subject's attacks, given the likeliest first: the places and classes that the baseline points to come
@@ -54,6 +59,7 @@ class Schedule:
         ranked: list[tuple[tuple[int, int, int], Cell, Attack]] = []
         for number, attack in enumerate(attacks):
             payload_class = attack.payload.payload_class
+            self._held.add((id(state), attack.argument, attack.place, attack.payload.id))
             key = (id(state), attack.argument, payload_class)
             cell = self.cells.setdefault(key, Cell(state, attack.argument, payload_class))
             behind = _LAST if payload_class is PayloadClass.EXHAUSTION else _BEHIND[attack.rank]
@@ -64,14 +70,13 @@ class Schedule:
             self._queues.append(deque((cell, attack) for _, cell, attack in ranked))
 
     def turns(self) -> Iterator[tuple[Cell, Attack]]:
-        """The attacks in order; those of a cell that was settled meanwhile are left out."""
-        queues = deque(self._queues)
-        while queues:
-            queue = queues.popleft()
+        """The attacks in order, those that are added meanwhile included; of a cell that was settled none."""
+        while self._queues:
+            queue = self._queues.popleft()
             while queue:
                 cell, attack = queue.popleft()
                 if not cell.settled:
                     yield cell, attack
                     break
             if queue:
-                queues.append(queue)
+                self._queues.append(queue)

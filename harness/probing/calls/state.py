@@ -23,7 +23,9 @@ _WORTH = {"answered": 3, "tool-error": 2, "error": 1}
 
 @dataclass(eq=False)
 class State:
-    """What is known of one subject. `arguments` and `outcome`: of the best call so far, made in `world`."""
+    """What is known of one subject. `arguments` and `outcome`: of the best call so far, made in `world`; `reactions`:
+    what refusals of payloads showed of a place.
+    """
 
     subject: Subject
     reached: bool = False
@@ -35,6 +37,7 @@ class State:
     world: World | None = None
     tried: list[tuple[JsonObject, str]] = field(default_factory=list)
     broken: dict[PayloadClass, int] = field(default_factory=dict)
+    reactions: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def set_aside(self) -> bool:

@@ -13,6 +13,8 @@ from harness.model.call import Outcome
 #: Shorter values turn up by chance.
 SHORTEST = 3
 MOST_ARGUMENTS = 200
+#: Characters of a refusal that are read.
+MOST_REACTION = 2_000
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox"})
 _CHANGES = frozenset({"write", "create", "delete", "rename", "link", "mkdir", "chmod"})
 _QUERY = re.compile(
@@ -33,6 +35,39 @@ def usage_of(arguments: JsonObject, outcome: Outcome, root: str) -> dict[str, fr
         if len(found) >= MOST_ARGUMENTS:
             break
     return found
+
+
+#: What interpreters and parsers say of a text that they can't read, and what that shows (see `matching.SHOWS`).
+_REACTIONS = (
+    (_QUERY, "in-query"),
+    (
+        re.compile(
+            r"invalid syntax \(<|\bsyntaxerror\b|\bnameerror\b|name '\w{1,80}' is not defined|\w{1,80} is not defined"
+            r"|unexpected (?:identifier|eof while parsing)|unterminated string literal",
+            re.IGNORECASE,
+        ),
+        "in-code",
+    ),
+    (
+        re.compile(
+            r"not valid json|unexpected token|json at position|expecting value|jsondecodeerror|unpickl|pickle data"
+            r"|yaml(?:exception|error|\.scanner|\.parser)|could not determine a constructor"
+            r"|not well-formed|xml(?:syntax|parse)? ?error|start tag expected",
+            re.IGNORECASE,
+        ),
+        "in-parser",
+    ),
+)
+
+
+def reactions(sent: JsonObject, outcome: Outcome, before: Outcome) -> frozenset[str]:
+    """What a refusal of a payload shows of its place, which the answer `before` did not show; echoes don't count."""
+    if outcome.state not in ("error", "tool-error"):
+        return frozenset()
+    text, old = outcome.text[:MOST_REACTION], before.text[:MOST_REACTION]
+    for _, echo in leaves(sent):
+        text = text.replace(echo, " ") if len(echo) > SHORTEST else text
+    return frozenset(use for said, use in _REACTIONS if said.search(text) and not said.search(old))
 
 
 def leaves(value: JsonValue, pointer: str = "") -> Iterator[tuple[str, str]]:

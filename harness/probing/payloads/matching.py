@@ -118,6 +118,8 @@ SHOWS: dict[str, tuple[PayloadClass, ...]] = {
     "resolved-host": (PayloadClass.SSRF, PayloadClass.HEADER_INJECTION),
     "connected-host": (PayloadClass.SSRF, PayloadClass.HEADER_INJECTION),
     "in-query": (PayloadClass.SQL,),
+    "in-code": (PayloadClass.CODE_EVALUATION, PayloadClass.TEMPLATE_INJECTION, PayloadClass.ATTRIBUTE_ACCESS),
+    "in-parser": (PayloadClass.DESERIALISATION, PayloadClass.XXE),
     "echoed": (PayloadClass.TEMPLATE_INJECTION, PayloadClass.CODE_EVALUATION),
 }
 

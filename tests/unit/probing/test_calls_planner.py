@@ -149,6 +149,32 @@ def test_what_comes_out_of_another_call_is_controlled_and_confirmed_by_both() ->
     ]
 
 
+def test_a_refusal_that_names_what_reads_a_place_brings_more_of_what_is_made_for_it() -> None:
+    query = payload("quote", PayloadClass.SQL, EffectKind.COMPUTED)
+    union = payload("union", PayloadClass.SQL, EffectKind.COMPUTED)
+
+    class Reserved(SmallKit):
+        """Keeps one payload back until something points to its class."""
+
+        def attacks(self, subject, arguments, usage, world, boundaries, **more):  # type: ignore[no-untyped-def]
+            made = super().attacks(subject, arguments, usage, world, boundaries, **more)
+            seen = any("in-query" in uses for uses in usage.values())
+            return tuple(attack for attack in made if seen or attack.payload is not union)
+
+    def refuses(call: Call, world: World) -> Says:
+        bad = call.purpose is Purpose.PAYLOAD
+        return Says('near "!": syntax error' if bad else "[]", "tool-error" if bad else "answered")
+
+    talk = hold(refuses, tool("find", "w"), kit=Reserved(payloads=(query, union)))
+    assert [call.payload for call in talk.of(Purpose.PAYLOAD)] == [query.id, union.id]
+    echoes = hold(
+        lambda call, world: Says(f'no such thing: near "{value_of(call, "w")}', "tool-error"),
+        tool("find", "w"),
+        kit=Reserved(payloads=(query, union)),
+    )
+    assert [call.payload for call in echoes.of(Purpose.PAYLOAD)] == [query.id]
+
+
 def test_a_tool_that_never_returns_gets_a_fresh_session_and_is_set_aside_in_the_end() -> None:
     def hangs(call: Call, world: World) -> Says:
         return Says("", "timeout", gone=True) if call.item == "slow" else Says()
