@@ -13,7 +13,7 @@ from harness.model.recording import Event, Phase
 from harness.model.surface import Era
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.session import Session
-from harness.probing.digest import Digest, call_phase
+from harness.probing.digest import RESOLVER, Digest, call_phase
 from harness.probing.results import bounded, joined
 from harness.protocol.era import with_envelope
 from harness.protocol.outcomes import Answer, Closed, RpcError, TimedOut, Unreadable
@@ -24,6 +24,8 @@ from harness.protocol.session import RawSession
 MARK_SECONDS = 3.0
 #: How long the gateway is waited for to tell what became of a connection.
 FLOW_SECONDS = 1.5
+#: The same where all that it did was to ask for names: a flow of datagrams is told when it was idle for half a second.
+RESOLVER_SECONDS = 0.7
 #: How long a notification may take to write.
 NOTIFY_SECONDS = 2.0
 
@@ -76,7 +78,8 @@ class Caller:
                 await self._next()
         if self._options.network == "none":
             return
-        with anyio.move_on_after(FLOW_SECONDS):
+        named = all(connection.address == RESOLVER for connection in self._digest.pending(call.id))
+        with anyio.move_on_after(RESOLVER_SECONDS if named else FLOW_SECONDS):
             while self._digest.pending(call.id):
                 await self._next()
 

@@ -60,7 +60,8 @@ _RUNTIME = re.compile(
 _CACHES = re.compile(r".*/__pycache__(?:/.*)?", re.DOTALL)
 #: What is no other machine: sockets of this one, and families without addresses.
 _NO_PEER = re.compile(r"unix:.*|.*:0|[^:]*", re.DOTALL)
-_RESOLVER = ":53"
+#: How the address of a question to the resolver ends.
+RESOLVER: Final = ":53"
 #: Datagram sockets that are remembered: `connect` on one sends nothing, and the resolver sorts addresses by it.
 MAX_DATAGRAMS: Final = 4096
 _ENTRY = "/usr/local/bin/entry"
@@ -138,7 +139,7 @@ class Digest:
         if found is None:
             return ()
         if found.asked and not found.names and not found.connections:
-            return (Connection(address=_RESOLVER),)
+            return (Connection(address=RESOLVER),)
         return tuple(connection for connection in found.connections.values() if connection.flow is None)
 
     def _socket(self, event: SyscallEvent) -> None:
@@ -265,7 +266,7 @@ def _file(call: _Open, event: SyscallEvent, path: str, how: str, ok: bool) -> No
 
 
 def _connection(call: _Open, event: SyscallEvent) -> None:
-    if event.call != "connect" and event.remote.endswith(_RESOLVER):
+    if event.call != "connect" and event.remote.endswith(RESOLVER):
         call.asked = True
         return
     for address in (event.remote, *event.addresses):
