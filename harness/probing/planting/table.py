@@ -85,7 +85,7 @@ FILES: tuple[FilePlace, ...] = (
     ),
     # Agents and their clients
     FilePlace(".config/Claude/claude_desktop_config.json", _mcp(*_GITHUB)),
-    FilePlace(".cursor/mcp.json", _mcp("notion", "@notionhq/notion-mcp-server", "NOTION_TOKEN", "notion")),
+    FilePlace(".cursor/mcp.json", _mcp("notes", "notes-of-the-team-mcp", "NOTION_TOKEN", "notion")),
     FilePlace(".codeium/windsurf/mcp_config.json", _mcp("linear", "linear-mcp", "LINEAR_API_KEY", "linear")),
     FilePlace(".config/Code/User/mcp.json", _mcp("stripe", "@stripe/mcp", "STRIPE_SECRET_KEY", "stripe", "servers")),
     FilePlace(".claude.json", _mcp("sentry", "@sentry/mcp-server", "SENTRY_ACCESS_TOKEN", "sentry")),
