@@ -390,7 +390,11 @@ def answer(server: Server, method: str, params: dict) -> dict | None:
         found = next((t for t in server.listed() if t["name"] == params.get("name")), None)
         arguments = params.get("arguments", {})
         wanted = found["inputSchema"]["required"] if found is not None else []
-        if found is None or not isinstance(arguments, dict) or not all(isinstance(arguments.get(k), str) for k in wanted):
+        if (
+            found is None
+            or not isinstance(arguments, dict)
+            or not all(isinstance(arguments.get(k), str) for k in wanted)
+        ):
             return {"content": [{"type": "text", "text": "Unknown tool or wrong arguments."}], "isError": True}
         return {"content": [{"type": "text", "text": server.call(found["name"], arguments)}]}
     return None
