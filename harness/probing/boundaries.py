@@ -26,6 +26,11 @@ _ALLOW_NAME = re.compile(
     r"(?:allow|permit|white|safe|approved)[a-z]*[_-]?(?:ed|list|listed)?[_-]*(?:commands?|cmds?|binar|programs?|exec)",
     re.IGNORECASE,
 )
+#: Variables that say where programs, their settings and their scratch files are found: no room to stay in.
+_NO_ROOT = re.compile(
+    r"^(?:(?:NODE_|PYTHON|LD_LIBRARY_|MAN)?PATH|HOME|TMPDIR|TEMP|TMP)$|CONFIG(?:_?(?:FILE|PATH))?$|CREDENTIALS(?:_FILE)?$",
+    re.IGNORECASE,
+)
 _READ_ONLY_OPTION = re.compile(
     r"^-{1,2}(?:read[_-]?only|ro|(?:disable|no|without|block)[_-]?(?:write|delete|writes|mutation)s?)(?:=(?:1|true|yes|on))?$",
     re.IGNORECASE,
@@ -54,6 +59,20 @@ _ALLOWLIST_WORDS = re.compile(
     r"\b(?:allowed|whitelisted|permitted|approved|safe) (?:commands?|programs?|binaries|executables?|shell commands?)\b"
     r"|\b(?:allowlist|whitelist)\b|\bcommands? (?:that )?(?:are|is) (?:allowed|permitted|whitelisted)\b",
     re.IGNORECASE,
+)
+#: A description that names the one program whose commands a tool runs. Interpreters are none: they run anything.
+_PROGRAM_WORDS = re.compile(
+    r"\b(?:run|runs|running|execute|executes|executing|invoke|invokes|issue|issues|perform|performs)\s+"
+    r"(?:(?:an?|any|the|some|raw|custom|arbitrary|given|single)\s+){0,2}[`'\"]?([a-z][a-z0-9_-]{1,20})[`'\"]?"
+    r"(?:\s+cli)?\s+(?:commands?|subcommands?|operations?)\b",
+    re.IGNORECASE,
+)
+PROGRAMS = frozenset(
+    (
+        "adb ansible aws az cargo composer curl docker ffmpeg ffprobe firebase flyctl gcloud gh git gradle gsutil"
+        " helm heroku istioctl kubectl kustomize minikube mongosh mysql netlify nmap npm nmcli oc openssl pandoc pip"
+        " pnpm podman psql rclone redis-cli rsync sqlite3 ssh svn systemctl tar terraform tmux vercel yarn yt-dlp"
+    ).split()
 )
 #: Who says this reaches internal addresses on purpose.
 _INTERNAL_BY_DESIGN = re.compile(
@@ -179,7 +198,7 @@ def _roots(arguments: Sequence[str], environment: Mapping[str, str], world: Worl
     found = []
     for source, text in (
         *(("arguments", argument) for argument in arguments),
-        *(("configuration", f"{name}={value}") for name, value in sorted(environment.items())),
+        *(("configuration", f"{n}={value}") for n, value in sorted(environment.items()) if not _NO_ROOT.search(n)),
     ):
         for path in _paths(text, world):
             found.append(Boundary(kind=BoundaryKind.ROOT, source=source, value=path, text=_cut(text)))
@@ -232,11 +251,27 @@ def _said(surface: Surface, world: World, *, rooted: bool) -> Iterator[Boundary]
             )
         if (found := _ALLOWLIST_WORDS.search(words)) is not None:
             yield Boundary(kind=BoundaryKind.ALLOWLIST, source="description", text=_cut(found[0]), tool=item.name)
+        elif (program := _program(item.name, words)) is not None:
+            yield Boundary(
+                kind=BoundaryKind.ALLOWLIST,
+                source="description",
+                value=program,
+                text=f"a tool for commands of {program}",
+                tool=item.name,
+            )
         if (found := _READ_ONLY_WORDS.search(words)) is not None:
             yield Boundary(kind=BoundaryKind.READ_ONLY, source="description", text=_cut(found[0]), tool=item.name)
         annotations = item.value.get("annotations")
         if isinstance(annotations, dict) and annotations.get("readOnlyHint") is True:
             yield Boundary(kind=BoundaryKind.READ_ONLY, source="annotation", text="readOnlyHint: true", tool=item.name)
+
+
+def _program(name: str, words: str) -> str | None:
+    """The one program whose commands a tool is for, by its own name or its description."""
+    if name.casefold() in PROGRAMS:
+        return name.casefold()
+    said = {found[1].casefold() for found in _PROGRAM_WORDS.finditer(words)} & PROGRAMS
+    return said.pop() if len(said) == 1 else None
 
 
 def _words(value: Mapping[str, JsonValue]) -> str:

@@ -100,6 +100,28 @@ def test_a_list_of_commands_is_a_boundary_also_for_a_tool_that_runs_them() -> No
     assert crossing(PayloadClass.COMMAND_INJECTION, "run\nRun a command", "command", listed) is listed
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "program"),
+    [
+        ("kubectl", "Pass a line on.", "kubectl"),
+        ("cluster", "Run a kubectl command and return the output", "kubectl"),
+        ("cloud", "Executes any AWS CLI command", "aws"),
+        ("run", "Run a shell command", None),
+        ("build", "Run npm commands, or run git commands", None),
+        ("look", "Read a file", None),
+    ],
+)
+def test_a_tool_for_commands_of_one_program_is_for_no_others(name: str, words: str, program: str | None) -> None:
+    listed = found(BoundaryKind.ALLOWLIST, of=surface(name, words))
+    assert [(b.value, b.tool) for b in listed] == ([(program, name)] if program else [])
+
+
+def test_variables_for_programs_and_their_settings_are_no_roots() -> None:
+    given = {"PATH": f"{ROOT}/bin:/bin", "KUBECONFIG": f"{ROOT}/.kube/config", "APP_CONFIG_FILE": f"{ROOT}/a.toml"}
+    assert not found(BoundaryKind.ROOT, **given)
+    assert found(BoundaryKind.ROOT, DATA_PATH=f"{ROOT}/data")
+
+
 def test_who_says_that_it_reaches_localhost_may() -> None:
     internal = Boundary(kind=BoundaryKind.INTERNAL_ADDRESS, source="convention")
     assert crossing(PayloadClass.SSRF, "fetch\nFetch a page", "url", internal) is internal
