@@ -1,4 +1,4 @@
-"""`python -m tests.score [--jobs N] [--again] [--all-tools] [WORD ...]`: run the trials, resume where it was left.
+"""`python -m tests.score [--jobs N] [--again] [--all-tools] [--bundles DIR] [WORD ...]`: run the trials, resume where it was left.
 
 A trial whose result is known (same fields, whatever the product was then) is not run again without `--again`; words
 choose trials whose name holds one of them. Results: docs/score/<trial>.json, and the table docs/score.md.
@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--stale", action="store_true", help="also what an older product gave")
     parser.add_argument("--all-tools", action="store_true", help="allow every tool of the faulty servers too")
     parser.add_argument("--table", action="store_true", help="only write the table")
+    parser.add_argument("--bundles", type=Path, help="a folder in which the recordings stay")
     parser.add_argument("words", nargs="*")
     given = parser.parse_args()
     trials = read_trials(all_tools=given.all_tools)
@@ -38,7 +39,7 @@ def main() -> int:
     if not given.table:
         print(f"{len(todo)} of {len(chosen)} to run", file=sys.stderr)
         with ThreadPoolExecutor(given.jobs) as pool:
-            list(pool.map(lambda trial: keep(trial, product), todo))
+            list(pool.map(lambda trial: keep(trial, product, given.bundles), todo))
     for path in set(FOLDER.glob("*.json")) - {FOLDER / f"{t.name}.json" for t in trials}:
         path.unlink()
     text = page([(trial, read(trial)) for trial in trials], product)
@@ -47,9 +48,9 @@ def main() -> int:
     return 0 if all(read(trial) for trial in trials) else 1
 
 
-def keep(trial: Trial, product: str) -> None:
+def keep(trial: Trial, product: str, bundles: Path | None = None) -> None:
     """Run a trial and write down what came of it at once: an interrupted score goes on from there."""
-    facts = {**run(trial), "product": product}
+    facts = {**run(trial, bundles), "product": product}
     (FOLDER / f"{trial.name}.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     found = ", ".join(f"{f['level']} {f['rule']}" for f in facts.get("findings", ())) or "nothing"
     print(f"{trial.name}: {facts.get('verdict') or facts.get('reason')}: {found}", file=sys.stderr, flush=True)

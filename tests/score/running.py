@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 #: A run ends by itself long before; this is for one that does not.
 TIMEOUT_SECONDS = 900
 RUN_SECONDS = 300
+#: How the command says that a tool to be allowed does not exist.
+USAGE = 2
+NO_SUCH_TOOL = "the server has no such tool"
+EVERY_TOOL = ("--active", "tool-calls", "--allow", "*")
 
 
 def product_digest() -> str:
@@ -30,26 +35,33 @@ def product_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def run(trial: Trial) -> dict[str, Any]:
-    """Run it and return what is kept; one that failed says why under `reason`."""
+def run(trial: Trial, bundles: Path | None = None) -> dict[str, Any]:
+    """Run it and return what is kept; one that failed says why under `reason`. `bundles`: where recordings stay."""
     with tempfile.TemporaryDirectory(prefix="score-") as folder:
         planted = Path(folder) / "planted"
         planted.mkdir()
+        bundle = Path(folder) / "bundle" if bundles is None else bundles / trial.name
+        if bundle.is_dir():
+            shutil.rmtree(bundle)
+        bundle.parent.mkdir(parents=True, exist_ok=True)
         words = trial.start.options(fixtures.make(trial.start.plant, planted))
         fixed = ["--format", "json", "--no-progress", "--no-stock-client", "--timeout", str(RUN_SECONDS)]
-        command = [str(Path(sys.executable).with_name("harness")), "run", *words, *trial.options, *fixed]
+        command = [str(Path(sys.executable).with_name("harness")), "run", *words, *fixed, "--bundle", str(bundle)]
         began = time.monotonic()
         try:
-            done = subprocess.run(
-                [*command, "--bundle", str(Path(folder) / "bundle")],
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT_SECONDS,
-                check=False,
-            )
+            done = _ended([*command, *trial.options])
+            gone = done.returncode == USAGE and NO_SUCH_TOOL in done.stderr
+            if gone:  # a fault that was mended by taking the tool away: whatever is left has to be silent
+                began = time.monotonic()
+                done = _ended([*command, *EVERY_TOOL])
         except subprocess.TimeoutExpired:
             return {**_head(trial), "reason": f"no end within {TIMEOUT_SECONDS} s"}
-    return kept(trial, done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+    facts = kept(trial, done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+    return {**facts, "tool_gone": True} if gone else facts
+
+
+def _ended(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
 
 
 def _head(trial: Trial) -> dict[str, Any]:
