@@ -42,6 +42,7 @@ class BoundaryKind(StrEnum):
     INTERNAL_ADDRESS = "internal-address"
     CREDENTIAL_SERVICES = "credential-services"
     SESSION = "session"
+    SECRETS = "secrets"
     NONE = "none"
 
 

@@ -55,6 +55,12 @@ _READ_ONLY_WORDS = re.compile(
     r"|no (?:writes?|modifications?))\b|^\s*(?:execute|run)s? an? select\b",
     re.IGNORECASE,
 )
+#: A server that says that it keeps secrets back. What one tool says of that holds for files that others read.
+_SECRET_WORDS = re.compile(
+    r"\b(?:prevent|block|refus|reject|den(?:y|ies)|exclud|filter|redact|withh[eo]ld|hid(?:e|ing))\w*\b[^.]{0,60}"
+    r"\b(?:secrets?|credentials|api keys?|passwords?|sensitive (?:information|data|files?|contents?|values?))\b",
+    re.IGNORECASE,
+)
 _ALLOWLIST_WORDS = re.compile(
     r"\b(?:allowed|whitelisted|permitted|approved|safe) (?:commands?|programs?|binaries|executables?|shell commands?)\b"
     r"|\b(?:allowlist|whitelist)\b|\bcommands? (?:that )?(?:are|is) (?:allowed|permitted|whitelisted)\b",
@@ -68,12 +74,14 @@ _PROGRAM_WORDS = re.compile(
     re.IGNORECASE,
 )
 PROGRAMS = frozenset(
-    (
-        "adb ansible aws az cargo composer curl docker ffmpeg ffprobe firebase flyctl gcloud gh git gradle gsutil"
-        " helm heroku istioctl kubectl kustomize minikube mongosh mysql netlify nmap npm nmcli oc openssl pandoc pip"
-        " pnpm podman psql rclone redis-cli rsync sqlite3 ssh svn systemctl tar terraform tmux vercel yarn yt-dlp"
-    ).split()
-)
+    {
+        "adb", "ansible", "aws", "az", "cargo", "composer", "curl", "docker", "ffmpeg", "ffprobe", "firebase", "flyctl",
+        "gcloud", "gh", "git", "gradle", "gsutil", "helm", "heroku", "istioctl", "kubectl", "kustomize", "minikube",
+        "mongosh", "mysql", "netlify", "nmap", "npm", "oc", "openssl", "pandoc", "pip", "pnpm", "podman", "psql",
+        "rclone", "redis-cli", "rsync", "sqlite3", "ssh", "svn", "systemctl", "tar", "terraform", "tmux", "vercel",
+        "yarn", "yt-dlp",
+    }
+)  # fmt: skip
 #: Who says this reaches internal addresses on purpose.
 _INTERNAL_BY_DESIGN = re.compile(
     r"\b(?:localhost|internal (?:network|address|url|service)|local (?:network|server|development)|intranet"
@@ -114,7 +122,7 @@ CROSSES: Mapping[PayloadClass, tuple[BoundaryKind, ...]] = {
     PayloadClass.XXE: (BoundaryKind.DATA_NOT_CODE, BoundaryKind.ROOT, BoundaryKind.INTERNAL_ADDRESS),
     PayloadClass.ARCHIVE_SLIP: (BoundaryKind.ROOT, BoundaryKind.DATA_NOT_CODE),
     PayloadClass.HEADER_INJECTION: (BoundaryKind.DATA_NOT_CODE,),
-    PayloadClass.SECRET_DISCLOSURE: (BoundaryKind.CREDENTIAL_SERVICES,),
+    PayloadClass.SECRET_DISCLOSURE: (BoundaryKind.CREDENTIAL_SERVICES, BoundaryKind.SECRETS),
     PayloadClass.EXHAUSTION: (BoundaryKind.DATA_NOT_CODE,),
     PayloadClass.MISSING_AUTHENTICATION: (BoundaryKind.SESSION,),
     PayloadClass.DNS_REBINDING: (BoundaryKind.SESSION,),
@@ -167,6 +175,8 @@ def boundary_for(
     usable = [boundary for boundary in boundaries if boundary.tool in ("", tool)]
     can_cross = CROSSES.get(payload_class, ())
     for kind in sorted(can_cross, key=lambda kind: kind is not wanted):
+        if (kind is BoundaryKind.SECRETS) is not (wanted is BoundaryKind.SECRETS):
+            continue  # what holds a secret crosses nothing else, and nothing else crosses that
         if _by_design(payload_class, kind, tool_words, name, words):
             continue
         for boundary in usable:
@@ -259,6 +269,8 @@ def _said(surface: Surface, world: World, *, rooted: bool) -> Iterator[Boundary]
                 text=f"a tool for commands of {program}",
                 tool=item.name,
             )
+        if (found := _SECRET_WORDS.search(words)) is not None:
+            yield Boundary(kind=BoundaryKind.SECRETS, source="description", text=_cut(f"{item.name}: {found[0]}"))
         if (found := _READ_ONLY_WORDS.search(words)) is not None:
             yield Boundary(kind=BoundaryKind.READ_ONLY, source="description", text=_cut(found[0]), tool=item.name)
         annotations = item.value.get("annotations")

@@ -1,4 +1,6 @@
-"""`python -m tests.score [--jobs N] [--again] [--all-tools] [--bundles DIR] [WORD ...]`: run the trials, resume where it was left.
+"""`python -m tests.score [--jobs N] [--again] [--all-tools] [--bundles DIR] [WORD ...]`.
+
+Runs the trials, and resumes where it was left.
 
 A trial whose result is known (same fields, whatever the product was then) is not run again without `--again`; words
 choose trials whose name holds one of them. Results: docs/score/<trial>.json, and the table docs/score.md.

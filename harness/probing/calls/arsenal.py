@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness.model.base import JsonObject, JsonValue, canonical_json, sha256_hex
 from harness.model.options import NetworkChoice
-from harness.model.payload import Boundary, Payload, PayloadClass
+from harness.model.payload import Boundary, BoundaryKind, Payload, PayloadClass
 from harness.model.world import World
 from harness.probing.boundaries import boundary_for
 from harness.probing.calls.kit import Attack, Filled, Known, Rank, Tried, Usage
@@ -72,7 +72,13 @@ class Arsenal:
         made = self._draft(subject, world, {})
         words = f"{subject.name}\n{subject.description}"
         found = []
-        payloads = [payload for payload in self._payloads if _worth(payload, network, again=again)]
+        kinds = {boundary.kind for boundary in boundaries}
+        payloads = [
+            payload
+            for payload in self._payloads
+            if _worth(payload, network, again=again)
+            and (payload.boundary is not BoundaryKind.SECRETS or payload.boundary in kinds)
+        ]
         for point in made.points:
             for payload, observed in choose(payloads, point, _uses(point, usage), self._commands):
                 boundary = boundary_for(

@@ -32,7 +32,7 @@ ADMISSIBLE: dict[PayloadClass, frozenset[BoundaryKind]] = {
     PayloadClass.HEADER_INJECTION: _DATA,
     PayloadClass.MISSING_AUTHENTICATION: frozenset({BoundaryKind.SESSION}),
     PayloadClass.DNS_REBINDING: frozenset({BoundaryKind.SESSION}),
-    PayloadClass.SECRET_DISCLOSURE: frozenset({BoundaryKind.CREDENTIAL_SERVICES}),
+    PayloadClass.SECRET_DISCLOSURE: frozenset({BoundaryKind.CREDENTIAL_SERVICES, BoundaryKind.SECRETS}),
     PayloadClass.RETURNED_INSTRUCTIONS: frozenset(),
     PayloadClass.EXHAUSTION: frozenset(),
 }

@@ -122,6 +122,18 @@ def test_variables_for_programs_and_their_settings_are_no_roots() -> None:
     assert found(BoundaryKind.ROOT, DATA_PATH=f"{ROOT}/data")
 
 
+def test_who_says_that_it_keeps_secrets_back_says_it_for_all_of_its_tools() -> None:
+    words = "Read a file. Security validation prevents access to files containing sensitive information."
+    (kept,) = found(BoundaryKind.SECRETS, of=surface("read", words))
+    assert (kept.tool, kept.source) == ("", "description")
+    assert not found(BoundaryKind.SECRETS, of=surface("read", "Read a file with passwords"))
+    services = Boundary(kind=BoundaryKind.CREDENTIAL_SERVICES, source="convention")
+    disclosure = PayloadClass.SECRET_DISCLOSURE
+    assert boundary_for(disclosure, BoundaryKind.SECRETS, "t", "", "path", "", [services]) is None
+    assert boundary_for(disclosure, BoundaryKind.SECRETS, "t", "", "path", "", [services, kept]) is kept
+    assert boundary_for(disclosure, BoundaryKind.ROOT, "t", "", "path", "", [kept]) is None
+
+
 def test_who_says_that_it_reaches_localhost_may() -> None:
     internal = Boundary(kind=BoundaryKind.INTERNAL_ADDRESS, source="convention")
     assert crossing(PayloadClass.SSRF, "fetch\nFetch a page", "url", internal) is internal
