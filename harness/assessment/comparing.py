@@ -13,6 +13,8 @@ from harness.model.result import BehaviorFacts, ScanResult, SurfaceFacts
 #: Differences kept of one section, and of one item.
 MOST_CHANGES = 500
 MOST_FIELDS = 40
+#: Stands for a member that is not there, which is not the same as one that is null.
+_ABSENT = object()
 _LISTS = (
     ("tools", "tool", "name"),
     ("prompts", "prompt", "name"),
@@ -112,7 +114,9 @@ def _fields(before: JsonValue, after: JsonValue) -> Iterator[tuple[str, JsonValu
         if isinstance(one, dict) and isinstance(two, dict):
             for key in sorted(one.keys() | two.keys(), reverse=True):
                 word = str(key).replace("~", "~0").replace("/", "~1")
-                stack.append((f"{place}/{word}", one.get(key), two.get(key)))
+                stack.append((f"{place}/{word}", one.get(key, _ABSENT), two.get(key, _ABSENT)))
+        elif one is _ABSENT or two is _ABSENT:
+            yield place, None if one is _ABSENT else one, None if two is _ABSENT else two
         elif canonical_json(one) != canonical_json(two):
             yield place, one, two
 

@@ -131,7 +131,7 @@ class CallBooks(Record):
 
 
 class WorldEvent(EventBase):
-    """The world of a session was planted. `network`: what its gateway does (answer, refuse, none), where it is known."""
+    """The world of a session was planted. `network`: what its gateway does (answer, refuse, none), if it is known."""
 
     kind: Literal["world"] = "world"
     world: World
