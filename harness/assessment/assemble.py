@@ -147,6 +147,7 @@ def assemble(
             bundle=bundle,
             recorder=manifest.recorder,
             grade=manifest.grade,
+            network=manifest.network,
             phases=summary.phases,
             events=summary.events,
             lost=summary.lost,

@@ -182,11 +182,15 @@ class BehaviorFacts(Record):
 
 
 class RecordingFacts(Record):
-    """Which recording the result stands on. `bundle` is its folder's name, never a path."""
+    """Which recording the result stands on. `bundle` is its folder's name, never a path.
+
+    `network`: the fake internet's mode (answer, refuse), none where there was none.
+    """
 
     bundle: str | None = None
     recorder: str = "none"
     grade: Grade = Grade.NONE
+    network: str = "none"
     phases: tuple[str, ...] = ()
     events: int = 0
     lost: int = 0

@@ -70,17 +70,22 @@ def with_lines(event: FlowEvent, blobs: Mapping[str, bytes]) -> FlowEvent:
     return event.model_copy(update={"parts": tuple(told(part) for part in event.parts)})
 
 
-def join_capture(whole: Path, part: Path) -> None:
-    """Append the packets in `part` to `whole` and remove it; past the bound they are dropped. Blocking."""
+def join_capture(whole: Path, part: Path) -> int:
+    """Append the packets in `part` to `whole` and remove it. Blocking.
+
+    Past the bound they are dropped: then it returns how many bytes both have, else 0.
+    """
     try:
         if not part.is_file() or part.stat().st_size < _PCAP_HEADER:
-            return
+            return 0
         present = whole.stat().st_size if whole.is_file() else 0
-        if present + part.stat().st_size > MOST_CAPTURE_BYTES:
-            return
+        both = present + part.stat().st_size
+        if both > MOST_CAPTURE_BYTES:
+            return both
         with part.open("rb") as source, whole.open("ab") as target:
             if present:
                 source.seek(_PCAP_HEADER)
             shutil.copyfileobj(source, target)
+        return 0
     finally:
         part.unlink(missing_ok=True)

@@ -150,9 +150,12 @@ class BundleWriter:
     def _limit(self, at: FlowEvent, what: str, bound: int, seen: int) -> None:
         self.record(LimitEvent(phase=at.phase, session=at.session, what=what, bound=bound, seen=seen))
 
-    def join_capture(self, part: Path) -> None:
-        """Append a session's packets to the bundle's capture, and remove the file that held them. Blocking."""
-        join_capture(self.folder / CAPTURE, part)
+    def join_capture(self, part: Path) -> int:
+        """Append a session's packets to the bundle's capture, and remove the file that held them. Blocking.
+
+        Returns 0, or where they were dropped as there is no room, the bytes that there would be with them.
+        """
+        return join_capture(self.folder / CAPTURE, part)
 
     def record_kernel(self, events: list[Event]) -> None:
         """Number and store events of the kernel's record, which carry their own times.

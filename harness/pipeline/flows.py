@@ -10,6 +10,8 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from harness.model.flow import GatewayEndEvent
+from harness.model.recording import LimitEvent
+from harness.pipeline.blobs import MOST_CAPTURE_BYTES
 from harness.pipeline.bundle import BundleWriter
 from harness.sandbox.base import NetworkRecording
 from harness.sandbox.capture import check_capture
@@ -58,12 +60,15 @@ class FlowWatch:
             await self._done.wait()
         if ended.packets:
             ended = await self._checked(ended, path)
-        await anyio.to_thread.run_sync(self._bundle.join_capture, path)
+        over = await anyio.to_thread.run_sync(self._bundle.join_capture, path)
+        if over:
+            limit = LimitEvent(phase=self._phases[-1], what="bundle-packets", bound=MOST_CAPTURE_BYTES, seen=over)
+            self._bundle.record(limit.model_copy(update={"session": self._session}))
         self._bundle.record(ended.model_copy(update={"phase": self._phases[-1], "session": self._session}))
 
     async def _checked(self, ended: GatewayEndEvent, path: Path) -> GatewayEndEvent:
         """Every captured flow must have an event; one that has none is named."""
-        found = await check_capture(path, self._told)
+        found = await check_capture(path, self._told | self._network.relayed)
         if found is None:
             return ended.model_copy(update={"lost": {**ended.lost, "unchecked-packets": ended.packets}})
         return ended.model_copy(update={"unmatched": found.unmatched, "dissected": found.dissected})

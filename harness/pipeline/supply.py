@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from harness.model.canary import SECOND_LIFE, Canary
 from harness.model.errors import TargetError
-from harness.model.options import RunOptions
+from harness.model.options import NetworkChoice, RunOptions
 from harness.model.plan import Adjustment
 from harness.model.target import Acquired, EntryPoint, TargetKind
 from harness.pipeline.bundle import BundleWriter
@@ -24,8 +24,9 @@ from harness.sandbox.base import HOME, WORKSPACE, InstalledTarget, LaunchSpec, S
 #: Kinds whose command was written by the operator, arguments included.
 _OWN_COMMAND = frozenset({"command", "config"})
 
-#: What stands at addresses that are not the public internet, each kind with content of its own.
-DECOYS = ("metadata", "host", "loopback", "link-local", "private")
+#: What stands at addresses that are not the public internet, each kind with content of its own; the metadata
+#: service's is a canary.
+DECOYS = ("host", "loopback", "link-local", "private")
 
 
 class Supply:
@@ -63,12 +64,8 @@ class Supply:
         self._garden = Garden(entropy)
         self._renewed = False
         self._record = record
-        self._network = {
-            "network": options.network,
-            "answers": options.respond,
-            "authority": entropy.seed(),
-            "decoys": {kind: entropy.nonce() for kind in DECOYS},
-        }
+        self._world = {"network": options.network, "answers": options.respond, "authority": entropy.seed()}
+        self._decoys = {kind: entropy.nonce() for kind in DECOYS}
         self._own = len(entry.argv)
         self._make: Callable[[Callable[[], str]], LaunchSpec] = partial(
             launch_spec, acquired, entry, installed, options, secrets
@@ -95,22 +92,25 @@ class Supply:
         """The launch with an adjustment: what the operator gave stays; None when the adjustment can't be made."""
         if adjustment.of_its_time and not self._renewed and not await self._renew():
             return None
-        spec = self._garden.apply(self._spec, adjustment)
+        spec = self._adjusted(self._garden.apply(self._spec, adjustment), adjustment, self._garden)
         self._on_planting(self._garden.canaries)
-        return self._adjusted(spec, adjustment)
+        return spec
 
     def with_other_canaries(self, adjustment: Adjustment) -> tuple[Adjustment, LaunchSpec]:
         """The same launch with other values for every canary, for the life that is called `SECOND_LIFE`."""
         garden = Garden(self._entropy, SECOND_LIFE)
         adjustment = garden.retold(adjustment, self._garden)
-        spec = garden.apply(self._make(garden.token), adjustment)
+        spec = self._adjusted(garden.apply(self._make(garden.token), adjustment), adjustment, garden)
         self._on_planting((*self._garden.canaries, *garden.canaries))
-        return adjustment, self._adjusted(spec, adjustment)
+        return adjustment, spec
 
-    def _adjusted(self, spec: LaunchSpec, adjustment: Adjustment) -> LaunchSpec:
-        own, given = spec.argv[: self._own], spec.argv[self._own :]
-        argv = (*own, *adjustment.subcommand, *given, *adjustment.arguments)
-        return spec.model_copy(update={"argv": argv, "record": self._record, **self._network})
+    def _adjusted(self, spec: LaunchSpec, adjustment: Adjustment, garden: Garden) -> LaunchSpec:
+        own, own_arguments = spec.argv[: self._own], spec.argv[self._own :]
+        argv = (*own, *adjustment.subcommand, *own_arguments, *adjustment.arguments)
+        given: dict[str, object] = {"argv": argv, "record": self._record, **self._world}
+        if self._options.network is not NetworkChoice.NONE:
+            given["decoys"] = {**self._decoys, "metadata": garden.metadata()}
+        return spec.model_copy(update=given)
 
     async def variables(self) -> tuple[str, ...]:
         """The variables that the target's source reads."""

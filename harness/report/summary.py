@@ -200,9 +200,12 @@ def _recording(result: ScanResult) -> RenderableType:
     bundle = f"bundle {visible(facts.bundle)}, " if facts.bundle else "no bundle, "
     lines = [f"{bundle}{phrasing.number(facts.events, 'event')}, {facts.lost} lost"]
     if facts.grade is Grade.NONE:
-        lines.append("no system calls or egress were recorded: what the process did unseen is not part of this verdict")
+        what = "system calls or egress" if facts.network == "none" else "system calls"
+        lines.append(f"no {what} were recorded: what the process did unseen is not part of this verdict")
     else:
         lines.append(f"system calls recorded by {visible(facts.recorder)}, grade {facts.grade}")
+    if facts.network != "none":
+        lines.append(f"egress recorded behind a fake internet (network {visible(facts.network)})")
     return _lines(lines)
 
 

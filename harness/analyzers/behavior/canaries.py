@@ -138,6 +138,8 @@ class CanariesFold:
 
     def _shown(self, canary: Canary, request: Request | None) -> Kind | None:
         """How bad it is that a canary is told in an answer to `request`; None where it is no disclosure."""
+        if canary.place is CanaryPlace.DECOY and request is not None and location_of(request) is not None:
+            return None  # a call that led there: proved or not by what judges calls
         if request is not None and location_of(request) is not None:
             wanted = _mentions(request, canary)
             if canary.place is CanaryPlace.ARGUMENT or (canary.place is CanaryPlace.WORKSPACE and wanted):
@@ -167,8 +169,8 @@ class CanariesFold:
         where = self._attribution.where(event, *event.argv)
         for hit in sorted(self._looker.unit(data, f"arguments of event {event.seq}")):
             canary = self._canaries[hit.canary]
-            if canary.place is CanaryPlace.ARGUMENT or hit.canary in self._given:
-                continue  # they are arguments that we gave
+            if canary.place in (CanaryPlace.ARGUMENT, CanaryPlace.DECOY) or hit.canary in self._given:
+                continue  # they are arguments that we gave, or what it read by itself
             kind = kinds.ARGUMENTS_ASKED if canary.asked else kinds.ARGUMENTS
             program = (event.path or event.requested).rpartition("/")[2]
             self._note(kind, canary, "", event, where, f"{canary.name} in arguments of {program}, as {hit.encoding}")
@@ -177,8 +179,8 @@ class CanariesFold:
         data = event.tail.encode("utf-8", "surrogatepass")
         for hit in sorted(self._looker.unit(data, f"error output of {event.session}")):
             canary = self._canaries[hit.canary]
-            if hit.canary in self._given or canary.place is CanaryPlace.ARGUMENT:
-                continue
+            if hit.canary in self._given or canary.place in (CanaryPlace.ARGUMENT, CanaryPlace.DECOY):
+                continue  # a decoy's error pages hold its nonce too
             kind = kinds.LOGGED_ASKED if canary.asked else kinds.LOGGED
             where = _where(event, self._attribution)
             self._note(kind, canary, "", event, where, f"{canary.name} in its error output, as {hit.encoding}")
@@ -214,6 +216,8 @@ class CanariesFold:
     def _judge(self, sent: Sent) -> None:
         """A canary left."""
         canary, flow = self._canaries[sent.hit.canary], sent.flow
+        if canary.place is CanaryPlace.DECOY and flow.decoy == "metadata" and not sent.domain:
+            return  # its token goes back to the service that gave it out
         where = self._joiner.where(flow)
         host, near = self._destination(sent)
         kind = self._leaving(canary, host, where, near=near)

@@ -30,6 +30,10 @@ ASKED = Canary(
 KNOWN = ASKED.model_copy(
     update={"value": "m3Tq9vXz5KpWy8LsBd2Hg6Jc", "name": "environment SLACK_TOKEN", "services": ("slack.com",)}
 )
+MACHINE = Canary(
+    value="5f0e9d8c7b6a4321", name="the metadata service's credentials", place=CanaryPlace.DECOY,
+    kind="machine-credentials", services=("amazonaws.com",),
+)  # fmt: skip
 ARGUMENT = Canary(value="0a1b2c3d4e5f60718293", name="argument 1", place=CanaryPlace.ARGUMENT, kind="text", asked=True)
 
 
@@ -99,6 +103,10 @@ CASES: dict[str, tuple[Callable[[Net], Net], dict[str, str]]] = {
         lambda n: given(n, KNOWN).post("x.test", KNOWN.value.encode()),
         {LEAVES: "HIGH"},
     ),
+    "the machine's credentials to somebody": (
+        lambda n: given(n, MACHINE).post("x.test", f"ASIA{MACHINE.value.upper()}".encode()),
+        {LEAVES: "CRITICAL"},
+    ),
     "in a tool's description": (
         lambda n: n.said(json.dumps({"jsonrpc": "2.0", "id": 2, "result": {"tools": [
             {**TOOL, "description": f"token {secret(GITHUB)}"}]}})),
@@ -122,6 +130,20 @@ SILENT: dict[str, tuple[Callable[[Net], Net], dict[str, str]]] = {
     ),
     "a vendor's key to its vendor": (
         lambda n: n.post("api.github.com", b"{}", headers=f"Authorization: Bearer {secret(GITHUB)}\r\n"),
+        {USED: "INFO"},
+    ),
+    "a metadata token back to its service": (
+        lambda n: given(n, MACHINE).flow(
+            "", f"GET /latest/meta-data/ HTTP/1.1\r\nX-aws-ec2-metadata-token: AQAEA{MACHINE.value}==\r\n\r\n".encode(),
+            address="169.254.169.254", port=80, decoy="metadata"),
+        {},
+    ),
+    "a metadata service's refusal, logged": (
+        lambda n: given(n, MACHINE).stderr(f"401 Unauthorized: Request {MACHINE.value}"), {},
+    ),
+    "the machine's credentials to their cloud": (
+        lambda n: given(n, MACHINE).post(
+            "s3.us-east-1.amazonaws.com", b"", headers=f"X-Amz-Security-Token: IQoJb3JpZ2luX2Vj{MACHINE.value}\r\n"),
         {USED: "INFO"},
     ),
     "an asked key to the host of its name": (

@@ -58,6 +58,16 @@ def test_applying_again_plants_the_same_and_another_life_has_others() -> None:
     assert [c.name for c in other.canaries] == [c.name for c in garden.canaries]
 
 
+def test_the_machines_credentials_are_a_canary_of_each_life() -> None:
+    entropy = Counted()
+    garden, other = Garden(entropy), Garden(entropy, SECOND_LIFE)
+    values = (garden.metadata(), garden.metadata(), other.metadata())
+    assert values[0] == values[1] != values[2]
+    told = [canary for canary in (*garden.canaries, *other.canaries) if canary.place is CanaryPlace.DECOY]
+    assert [(canary.value, canary.session) for canary in told] == [(values[0], "main"), (values[2], SECOND_LIFE)]
+    assert all(canary.services and not canary.asked for canary in told)
+
+
 def test_an_attempts_values_are_told_anew_in_another_life() -> None:
     entropy = Counted()
     garden, other = Garden(entropy), Garden(entropy, SECOND_LIFE)

@@ -298,7 +298,7 @@ PARTIAL = SAFE.model_copy(
             profile={"executables": ["/opt/node/22/bin/node", "/usr/bin/dash"], "seccomp": {"syscalls": []}},
         ),
         "recording": RecordingFacts(
-            bundle="slow-server-7.bundle", recorder="ebpf", grade=Grade.CONTAINED, events=1200, lost=3
+            bundle="slow-server-7.bundle", recorder="ebpf", grade=Grade.CONTAINED, network="answer", events=1200, lost=3
         ),
         "warnings": ("3 events were lost",),
     }

@@ -263,3 +263,12 @@ def test_same_bytes_under_other_hash_seeds_time_zones_and_locales_and_no_io() ->
         outputs.add(done.stdout)
     assert len(outputs) == 1
     assert len(outputs.pop()) > 10_000
+
+
+@pytest.mark.parametrize("network", ["none", "answer"])
+def test_what_was_not_recorded_is_said_and_no_more(network: str) -> None:
+    facts = SAFE.recording.model_copy(update={"network": network})
+    shown = " ".join(summary.render(SAFE.model_copy(update={"recording": facts}), color=False, width=80).split())
+    assert ("no system calls or egress were recorded" in shown) == (network == "none")
+    assert ("no system calls were recorded" in shown) == (network == "answer")
+    assert ("egress recorded behind a fake internet (network answer)" in shown) == (network == "answer")
