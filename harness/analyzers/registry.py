@@ -17,12 +17,14 @@ from harness.analyzers.behavior.privilege import PrivilegeAnalyzer
 from harness.analyzers.definitions.analyzer import DefinitionsAnalyzer
 from harness.analyzers.messages.analyzer import ProtocolAnalyzer
 from harness.analyzers.messages.probes import ProbesAnalyzer
+from harness.analyzers.messages.requests import RequestsAnalyzer
 from harness.analyzers.messages.results import ResultsAnalyzer
 
 ANALYZERS: tuple[Analyzer, ...] = (
     ProtocolAnalyzer(),
     ProbesAnalyzer(),
     ResultsAnalyzer(),
+    RequestsAnalyzer(),
     DriftAnalyzer(),
     DefinitionsAnalyzer(),
     ExecAnalyzer(),

@@ -7,7 +7,6 @@ an answer before: an echo of ours says nothing about the server.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.analyzers.base import AnalysisFacts, AnalyzerBase, Rule
@@ -15,7 +14,8 @@ from harness.analyzers.definitions.analyzer import CHECKS
 from harness.analyzers.definitions.check import Hit
 from harness.analyzers.definitions.view import ItemView, RegistryView, Text, build_view
 from harness.analyzers.evidence import render_safe
-from harness.model.base import JsonValue, canonical_json, sha256_hex
+from harness.analyzers.messages.echoes import without_echoes
+from harness.model.base import canonical_json, sha256_hex
 from harness.model.call import Call, CallEndEvent, CallEvent
 from harness.model.coverage import Coverage, Failure, Skip, SkipReason, Tally
 from harness.model.finding import Evidence, EvidenceLevel, Finding, Location, Severity, ThreatLevel, Tier
@@ -33,9 +33,6 @@ MAX_OPEN = 64
 #: A text is looked at so far for whether it is one.
 BINARY_CHARS = 20_000
 _NO_TEXT = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
-#: Shorter strings of ours stay in an answer.
-SHORTEST_ECHO = 4
-MAX_ECHOES = 200
 
 _RULES = {
     "unicode.hidden": Rule(id="results.hidden-characters", title="Hidden characters in an answer"),
@@ -99,7 +96,7 @@ class ResultsFold:
     def _take(self, call: Call, event: CallEndEvent) -> None:
         if call.payload_class is PayloadClass.RETURNED_INSTRUCTIONS or event.state in ("closed", "unreadable"):
             return
-        text = _without_echoes(event.text, call.params)
+        text = without_echoes(event.text, call.params)
         if not text.strip() or _binary(text):
             return
         self._seen += 1
@@ -222,24 +219,3 @@ def _binary(text: str) -> bool:
     """Whether these are the bytes of a file that is no text: it hides nothing in what was never to be read."""
     head = text[:BINARY_CHARS]
     return "\0" in head or len(_NO_TEXT.findall(head)) > len(head) // 50
-
-
-def _without_echoes(text: str, params: JsonValue) -> str:
-    """The text with what was sent taken out, the longest first."""
-    sent = sorted({leaf for leaf in _leaves(params) if len(leaf) >= SHORTEST_ECHO}, key=lambda leaf: (-len(leaf), leaf))
-    for leaf in sent[:MAX_ECHOES]:
-        text = text.replace(leaf, " ")
-    return text
-
-
-def _leaves(value: JsonValue) -> Iterator[str]:
-    stack: list[JsonValue] = [value]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, str):
-            yield node
-        elif isinstance(node, dict):
-            stack.extend(node.values())
-            yield from (str(key) for key in node)
-        elif isinstance(node, list):
-            stack.extend(node)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 def test_the_list_shows_every_analyzer_once_with_its_gaps() -> None:
     infos = {info.name: info for info in engine.list_analyzers()}
     behaviors = ["exec", "files", "install", "privilege", "evasion", "flood", "network", "egress", "canaries"]
-    others = ["protocol", "probes", "messages.results", "behavior.drift", "definitions"]
+    others = ["protocol", "probes", "messages.results", "messages.requests", "behavior.drift", "definitions"]
     last = ["behavior.annotations", "yara", "model"]
     assert list(infos) == [*others, *(f"behavior.{name}" for name in behaviors), *last]
     assert infos["protocol"].unavailable is None
