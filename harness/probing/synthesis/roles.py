@@ -241,6 +241,7 @@ _DESCRIPTIONS: tuple[tuple[str, str], ...] = (
     (r"(?:path|folder|directory)[^.]{0,40}(?:to|where)[^.]{0,20}(?:write|save|create|store)", "new-file"),
     (r"\b(?:director(?:y|ies)|folder)s?\b", "directory"),
     (r"\b(?:file|path)s? ?(?:name|path)?s?\b(?! type)", "path"),
+    (r"\b(?:branch|commit|revision|tag)s? or (?:a )?(?:branch|commit|revision|tag)\b|\bgit ref|branch name", "git-ref"),
     (r"\burls?\b|\bhttps?://|web ?page|web ?site", "url"),
     (r"\bsql\b|select quer", "sql"),
     (r"\bshell|command (?:line|to run|to execute)|\bcommands?\b", "command"),

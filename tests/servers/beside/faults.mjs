@@ -59,7 +59,10 @@ const notes = (act) => ({
     description: "Ask for release notes of a branch of the project.",
     arguments: [{ name: "branch", description: "The branch, for example main.", required: true }],
   },
-  act: async ({ branch }) => `Write release notes for:\n\n${await act(String(branch))}`,
+  act: async ({ branch }) => {
+    if (typeof branch !== "string") throw new Error("which branch?");
+    return `Write release notes for:\n\n${await act(branch)}`;
+  },
 });
 
 const compare = (act) => tool("compare", "How many lines of the project differ from a branch or commit.", { r: text("Branch or commit.") }, act);
@@ -197,7 +200,7 @@ const modes = {
   ...pair("diff-option", compare,
     async ({ r }) => (await runFile("git", ["diff", "--stat", r], { cwd: project })).stdout,
     async ({ r }) => {
-      if (!/^[A-Za-z0-9][\w./~^-]*$/.test(r) || r.includes("..")) throw new Error("that is no branch and no commit");
+      if (typeof r !== "string" || !/^[A-Za-z0-9][\w./~^-]*$/.test(r) || r.includes("..")) throw new Error("that is no branch and no commit");
       return (await runFile("git", ["diff", "--stat", r, "--"], { cwd: project })).stdout;
     }),
   ...pair("link-read", show,
