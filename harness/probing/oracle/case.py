@@ -83,7 +83,7 @@ class Case:
             or call.boundary.kind not in ADMISSIBLE[call.payload_class]
         ):
             self._stage = Stage.CAPABILITY
-        elif not admissible(call):
+        elif call.step == 1 and not admissible(call):  # a further step may be of an item that it does not bind
             self._stage = Stage.SEEN
 
     @classmethod

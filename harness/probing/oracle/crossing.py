@@ -107,8 +107,10 @@ def allowed(effect: Effect, call: Call, world: World, others: tuple[Boundary, ..
 
 
 def _in_roots(path: str, call: Call, others: tuple[Boundary, ...]) -> bool:
-    roots = [b for b in (call.boundary, *others) if b is not None and b.kind is BoundaryKind.ROOT and b.value]
-    return any(within(path, root.value) for root in roots if root.tool in ("", call.item))
+    roots = [b for b in others if b.tool in ("", call.item)]
+    if call.boundary is not None:
+        roots.append(call.boundary)  # also where the call is a further step, of another item than it binds
+    return any(b.kind is BoundaryKind.ROOT and bool(b.value) and within(path, b.value) for b in roots)
 
 
 def item_with(world: World, secret: str) -> PlantedItem | None:

@@ -130,7 +130,7 @@ class Confirmation:
         """For each class, item and argument the payload that is proven best; capabilities only beside no fault."""
         best: dict[tuple[str, ...], Judgement] = {}
         for judgement in self._judgements():
-            call = judgement.payload.call
+            call = judgement.payload.entry
             key = (str(call.payload_class), call.method, call.item, call.argument)
             known = best.get(key)
             if known is None or _rank(judgement) < _rank(known):
@@ -148,7 +148,7 @@ class Confirmation:
                 yield judge(group, about.get(id(group), []), self._facts)
 
     def _finding(self, judgement: Judgement) -> Finding:
-        boundary = judgement.payload.call.boundary
+        boundary = judgement.payload.entry.boundary
         told = self._facts.boundaries.get(boundary) if boundary is not None else None
         return finding_of(judgement, analyzer=NAME, boundary_seq=told)
 

@@ -87,7 +87,7 @@ def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
         return made(Standing.UNSPECIFIC, ["an inert control of the same shape shows the effect too"])
     if any(_shows(group, telling) for group in documented):
         return made(Standing.GRANTED, ["documented use of the tool grants it already"])
-    if not bounded(payload.call, facts.boundaries):
+    if not bounded(payload.entry, facts.boundaries):
         return made(Standing.CAPABILITY, ["no boundary is known that it would cross"])
     missing = [*_boundary(payload, facts), *_controlled("control", controls, payload, kinds, facts)]
     missing += _controlled("documented use", documented, payload, kinds, facts)
@@ -113,14 +113,14 @@ def _shows(group: Group, kinds: set[EffectKind]) -> bool:
 
 
 def _boundary(group: Group, facts: Facts) -> Iterator[str]:
-    for trace in group.steps:
-        boundary = trace.call.boundary
-        if trace.call.payload_class in UNBOUND:
-            yield "it crosses no boundary"
-        elif boundary is None or not facts.before(boundary, trace.seq):
-            yield "its boundary was not recorded before the call"
-        elif not admissible(trace.call):
-            yield f"a {boundary.kind} boundary is not one that {trace.call.payload_class} crosses"
+    trace = group.steps[0]
+    boundary = trace.call.boundary
+    if trace.call.payload_class in UNBOUND:
+        yield "it crosses no boundary"
+    elif boundary is None or not facts.before(boundary, trace.seq):
+        yield "its boundary was not recorded before the call"
+    elif not admissible(trace.call):
+        yield f"a {boundary.kind} boundary is not one that {trace.call.payload_class} crosses"
 
 
 def _proves(group: Group, payload: Group, facts: Facts) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _controlled(
             yield f"the {what} came to no clear end"
         if (call.method, call.item) != (payload.call.method, payload.call.item):
             yield f"the {what} is a call of something else"
-        if call.params == payload.call.params:
+        if [trace.call.params for trace in group.steps] == [trace.call.params for trace in payload.steps]:
             yield f"the {what} is the payload itself"
         predicted = {effect.kind for trace in group.steps for effect in trace.call.effects}
         if not provable & predicted:

@@ -64,6 +64,11 @@ class Group:
         return self.lead.call
 
     @property
+    def entry(self) -> Call:
+        """The call in which the payload stands: the first step, which may be one of another item than the last."""
+        return self.steps[0].call
+
+    @property
     def sightings(self) -> tuple[Sighting, ...]:
         """All that was seen of the predictions."""
         return tuple(sighting for trace in self.steps for sighting in trace.sightings)

@@ -34,7 +34,7 @@ _CALLS = {"prompts/get": "prompt", "resources/read": "resource"}
 
 def finding_of(judgement: Judgement, *, analyzer: str, boundary_seq: int | None) -> Finding:
     """The finding of a judged payload. `boundary_seq`: the event in which its boundary was told."""
-    call = judgement.payload.call
+    call = judgement.payload.entry
     assert call.payload_class is not None
     rule = RULES[call.payload_class]
     if judgement.standing in (Standing.CAPABILITY, Standing.GRANTED):

@@ -382,3 +382,44 @@ def test_a_call_that_hangs_the_server_is_told_without_any_boundary() -> None:
     tape.call(one, state="timeout")
     finding = only(tape)
     assert (finding.rule_id, finding.evidence_level) == ("exhaustion.input", EvidenceLevel.DYNAMIC)
+
+
+def test_what_one_tool_lets_in_and_another_gives_out_is_the_first_one_s_fault() -> None:
+    tape = Tape()
+    tape.start("main", "w1")
+    bound = ROOTED.model_copy(update={"tool": "attach"})
+    tape.boundaries(bound)
+    for number, (name, purpose, session) in enumerate(
+        (
+            ("c1", Purpose.PAYLOAD, ""),
+            ("c2", Purpose.CONTROL, ""),
+            ("c3", Purpose.DOCUMENTED, ""),
+            ("c4", Purpose.CONFIRM, "again-1"),
+            ("c5", Purpose.CONFIRM, "again-2"),
+        )
+    ):
+        if session:
+            tape.start(session, f"w{number}")
+        secret = tape.here.items[1].secret
+        quiet = purpose in (Purpose.CONTROL, Purpose.DOCUMENTED)
+        for step, item in enumerate(("attach", "show"), 1):
+            value = {"id": f"handle{number}"} if step == 2 else {"path": name if quiet else "../private/account.txt"}
+            one = call(
+                f"{name}{step}",
+                purpose,
+                value,
+                disclosed(secret),
+                nonce=NONCES[number],
+                here=tape.here,
+                kind=PayloadClass.TRAVERSAL_READ,
+                boundary=bound,
+                about="" if name == "c1" else "c12",
+                argument="/path",
+                item=item,
+                step=step,
+                steps=2,
+            )
+            tape.call(one, text=secret if step == 2 and not quiet else f"id: handle{number}")
+    finding = only(tape)
+    assert finding.evidence_level is EvidenceLevel.CONFIRMED
+    assert (finding.location.tool, finding.location.field) == ("attach", "/path")
