@@ -21,7 +21,7 @@ from harness.probing.calls.calling import KEPT_SECONDS, Calling, Trying
 from harness.probing.calls.carried import followers, handed_out
 from harness.probing.calls.kit import Attack, Filled, Kit, Rank
 from harness.probing.calls.schedule import Cell, Schedule
-from harness.probing.calls.state import State, gentle_first
+from harness.probing.calls.state import State, gentle_first, harsh
 from harness.probing.calls.subjects import Subject, allowed, check_names, subjects_of
 from harness.probing.calls.usage import reactions, usage_of
 from harness.probing.oracle import Case, hits
@@ -31,6 +31,8 @@ from harness.probing.oracle.case import Need
 MOST_CANDIDATES = 5
 #: Calls that follow a payload with a value that its result handed out.
 MOST_FOLLOWERS = 2
+#: Calls of other tools that may show what a payload was only seen to read.
+MOST_SHOWING = 6
 #: So many cases are carried to their ends; of one item and class only the first is.
 MOST_CASES = 40
 
@@ -215,7 +217,9 @@ class CallPlanner(Calling):
             if outcome is None:
                 return
             answers.append(outcome)
-            if self._open(cell, attack, call, outcome):
+            if (case := self._open(cell, attack, call, outcome)) is not None:
+                if not any(effect.proves for effect in case.effects):
+                    yield from self._show(cell, attack, filled, nonce, case)
                 return
             self._react(state, attack, arguments, outcome)
         if any(effect.kind in _LASTING for effect in filled.effects):
@@ -236,20 +240,46 @@ class CallPlanner(Calling):
             self._spent += 1
             call = self._call_of(subject, Purpose.PAYLOAD, arguments, attack, filled, nonce, step=2, steps=2)
             outcome = yield from self._do(state, call)
-            if outcome is None or self._open(cell, attack, call, outcome):
+            if outcome is None or self._open(cell, attack, call, outcome) is not None:
                 return
 
-    def _open(self, cell: Cell, attack: Attack, call: Call, outcome: Outcome) -> bool:
+    def _show(self, cell: Cell, attack: Attack, filled: Filled, nonce: str, seen: Case) -> Iterator[Action]:
+        """Ask the tools about the same thing whether they show what this one only took in: a case of its own then."""
+        if not any(effect.proves for effect in filled.effects) or all(p.case is not seen for p in self._pursued):
+            return
+        sharing = [state for state in self._states if self._shares(cell.state, state)]
+        for state in sharing[:MOST_SHOWING]:
+            if self._stop(cell):
+                return
+            self._spent += 1
+            arguments = self._arguments(state)
+            call = self._call_of(state.subject, Purpose.PAYLOAD, arguments, attack, filled, nonce, step=2, steps=2)
+            outcome = yield from self._do(state, call)
+            if outcome is None:
+                return
+            case = Case.open(call, outcome, self._world)
+            if case is not None and any(effect.proves for effect in case.effects):
+                mine = next(number for number, p in enumerate(self._pursued) if p.case is seen)
+                self._pursued[mine] = Pursued(case, cell.state, attack, self._network)
+                return
+
+    def _shares(self, state: State, other: State) -> bool:
+        """Whether a tool that works and takes nothing away was asked about the same thing as another, by name."""
+        mine, theirs = self._arguments(state), self._arguments(other)
+        same = any(isinstance(value, str) and value and mine.get(name) == value for name, value in theirs.items())
+        return same and other is not state and other.reached and not harsh(other)
+
+    def _open(self, cell: Cell, attack: Attack, call: Call, outcome: Outcome) -> Case | None:
         """Open a case where a predicted effect was seen; the rest of the cell is not needed then."""
         case = Case.open(call, outcome, self._world)
         if case is None:
-            return False
+            return None
         cell.settled = True
         key = cell.state.subject, attack.payload.payload_class
         first = all((p.state.subject, p.attack.payload.payload_class) != key for p in self._pursued)
         if first and len(self._pursued) < MOST_CASES:
             self._pursued.append(Pursued(case, cell.state, attack, self._network))
-        return True
+        return case
 
     # Proof
 
@@ -304,7 +334,7 @@ class CallPlanner(Calling):
         if outcome is None:
             return False
         if elsewhere:
-            passed = self._passed_on(opened, outcome)
+            passed = self._passed_on(state, opened, outcome)
             if passed is None:
                 return False
             subject, arguments = passed
@@ -318,9 +348,14 @@ class CallPlanner(Calling):
         pursued.case.take(call, outcome, self._world)
         return True
 
-    def _passed_on(self, opened: Call, outcome: Outcome) -> tuple[Subject, JsonObject] | None:
-        """The call that showed the effect of what another one let in, with what this answer handed out."""
+    def _passed_on(self, state: State, opened: Call, outcome: Outcome) -> tuple[Subject, JsonObject] | None:
+        """The call that showed the effect of what another one let in, with what this answer handed out, or about the
+        same thing.
+        """
         mine = [s.subject for s in self._states if (s.subject.method, s.subject.name) == (opened.method, opened.item)]
         for subject, argument, value in followers(mine, handed_out(outcome.text)):
             return subject, {**self._arguments(self._state(subject)), argument: value}
+        for subject in mine:
+            if self._shares(state, self._state(subject)):
+                return subject, self._arguments(self._state(subject))
         return None

@@ -96,15 +96,16 @@ _HARSH = re.compile(
 
 def gentle_first(states: Sequence[State]) -> list[State]:
     """In the order served, but for those that say that they take away or change: they come last."""
-
-    def harsh(state: State) -> bool:
-        hints = state.subject.annotations or {}
-        if hints.get("readOnlyHint") is True:
-            return False
-        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", state.subject.name).casefold()
-        return hints.get("destructiveHint") is True or _HARSH.search(name) is not None
-
     return sorted(states, key=harsh)
+
+
+def harsh(state: State) -> bool:
+    """Whether a subject says that it takes away or changes."""
+    hints = state.subject.annotations or {}
+    if hints.get("readOnlyHint") is True:
+        return False
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", state.subject.name).casefold()
+    return hints.get("destructiveHint") is True or _HARSH.search(name) is not None
 
 
 def wears(outcome: Outcome, world: World) -> bool:
