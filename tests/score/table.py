@@ -27,10 +27,17 @@ def right(trial: Trial, facts: Facts | None, levels: Iterable[str]) -> list[Fact
 
 
 def usable(facts: Facts | None) -> bool:
-    """Did a tool of a fixed version work at all? Else its silence says nothing."""
-    if facts is None or "called" not in facts:
+    """Did a benign call of a fixed version succeed? Else its silence says nothing.
+
+    A tool whose baseline failed is among the skipped calls by its bare name, with the target's reason.
+    """
+    if facts is None or "calls" not in facts.get("called", {}):
         return False
-    return any(row.get("analyzed", 0) > 0 for row in facts["called"].values())
+    calls = facts["called"]["calls"]
+    refused = {skip["item"] for skip in calls["skipped"] if skip["reason"] == "target"}
+    tools = facts.get("allowed", ())
+    worked = bool(calls["analyzed"]) if not tools else any(tool not in refused for tool in tools)
+    return worked and facts.get("status") != "ERROR"
 
 
 def _head(rows: Sequence[Row], product: str) -> list[str]:
@@ -118,9 +125,8 @@ def _every(rows: Sequence[Row]) -> list[str]:
         if facts.get("status") == "PARTIAL" and facts.get("reasons"):
             verdict = f"{verdict} ({facts['reasons'][0][:120]})"
         seconds = facts.get("seconds", "")
-        lines.append(
-            f"| {cell(trial.start.target)} | {trial.kind} | {cell(verdict)} | {cell(', '.join(told))} | {seconds} |"
-        )
+        kind = f"{trial.kind}, tool gone: all others called" if facts.get("tool_gone") else trial.kind
+        lines.append(f"| {cell(trial.start.target)} | {kind} | {cell(verdict)} | {cell(', '.join(told))} | {seconds} |")
     return lines
 
 
