@@ -5,6 +5,7 @@ Severity says how unusual a destination is, not that harm was done: what left is
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from harness.analyzers.base import AnalysisFacts, AnalyzerBase, Fold, Rule
@@ -22,8 +23,10 @@ from harness.analyzers.behavior.flows import (
 )
 from harness.analyzers.behavior.hosts import REGISTRIES, TELEMETRY, Expectations, site, steady, vendor
 from harness.analyzers.behavior.ledger import Kind, Ledger
-from harness.analyzers.behavior.tunnel import Questions, pulse
+from harness.analyzers.behavior.mail import Envelope, Named
+from harness.analyzers.behavior.tunnel import Questions, steady_gap
 from harness.analyzers.evidence import render_safe
+from harness.model.call import CallEvent
 from harness.model.coverage import Coverage, Skip, SkipReason, Tally
 from harness.model.finding import Location
 from harness.model.recording import AttemptEvent, Event, FlowEvent, SyscallEvent
@@ -44,6 +47,7 @@ class _Flow(NamedTuple):
 
     event: FlowEvent
     question: str
+    envelope: Envelope | None = None
 
 
 class EgressFold:
@@ -58,6 +62,7 @@ class EgressFold:
         self._ledger = Ledger(analyzer.name)
         self._expected = Expectations(facts)
         self._questions = Questions()
+        self._named = Named()
         self._flows: list[_Flow] = []
         self._asked: list[tuple[FlowEvent, str]] = []
         self._unread: list[FlowEvent] = []
@@ -81,6 +86,8 @@ class EgressFold:
             self._flow(event)
         elif isinstance(event, AttemptEvent):
             self._expected.learn(event.argv)
+        elif isinstance(event, CallEvent):
+            self._named.take(event)
 
     def _flow(self, event: FlowEvent) -> None:
         for part in event.parts:
@@ -95,10 +102,12 @@ class EgressFold:
             else:
                 self._unread_more += 1
         question = next((part.text for part in event.parts if part.what == "dns-question"), "")
+        envelope = Envelope(event) if event.application == "smtp" else None
+        flow = _Flow(_bare(event), question, envelope)
         if len(self._flows) < MAX_FLOWS:
-            self._flows.append(_Flow(_bare(event), question))
+            self._flows.append(flow)
         else:
-            self._judge(_Flow(_bare(event), question))
+            self._judge(flow)
 
     def finish(self) -> AnalyzerResult:
         """Say what was found."""
@@ -149,6 +158,10 @@ class EgressFold:
         if flow.question or event.application in ("dns", *_ENCRYPTED_DNS):
             self._lookup(flow, where, text)
             return
+        if flow.envelope is not None and where.phase == CALL:
+            self._mail(event, flow.envelope, where)
+        if to.reach is Reach.PUBLIC and not event.decoy:
+            self._beat(event.host, event, where)
         if where.phase == INSTALL:
             self._note(kinds.INSTALL, event.host, event, where, text)
         elif to.reach is Reach.METADATA or event.decoy == "metadata":
@@ -163,7 +176,6 @@ class EgressFold:
     def _far(self, event: FlowEvent, where: Where, text: str, reach: Reach) -> None:
         """A public destination that nobody asked for."""
         host = event.host
-        self._beat(host, event, where)
         why = self._expected.why(host)
         who = vendor(host, TELEMETRY)
         if event.application == "smtp":
@@ -177,6 +189,15 @@ class EgressFold:
         elif reach is not Reach.NOWHERE or event.sni or event.names:
             registry = vendor(host, REGISTRIES)
             self._note(kinds.PUBLIC, host, event, where, text, extra=f"It is {registry}." if registry else "")
+
+    def _mail(self, event: FlowEvent, envelope: Envelope, where: Where) -> None:
+        """A mail that a call sent: did all who got it stand in what was asked for?"""
+        beyond = envelope.unnamed(self._named.ever)
+        if beyond:
+            asked = self._named.by(where.call)
+            kind = kinds.HIDDEN_COPY if asked else kinds.FIXED_RECIPIENT
+            text = f"mail to {', '.join(beyond[:8])}"
+            self._note(kind, event.host, event, where, f"{text}; named was {', '.join(sorted(asked)[:8]) or 'nobody'}")
 
     def _near(self, event: FlowEvent, where: Where, text: str) -> None:
         """A local or private destination."""
@@ -234,12 +255,19 @@ class EgressFold:
 
     def _beat(self, host: str, event: FlowEvent, where: Where) -> None:
         times = self._times.setdefault((where.session, site(host)), [])
-        if len(times) < MAX_TIMES and unprompted(where):
+        if len(times) < MAX_TIMES:
             times.append((event.began or event.t, event, where))
 
     def _pulses(self) -> None:
+        """Regular times from before the first call on. What calls set off is as regular as they are: it is left out."""
         for (_, host), seen in self._times.items():
-            gap = pulse([time for time, _, _ in seen])
+            seen.sort(key=lambda beat: beat[0])
+            quiet = [
+                later[0] - earlier[0]
+                for earlier, later in pairwise(seen)
+                if CALL not in (earlier[2].phase, later[2].phase) and earlier[2].after == later[2].after
+            ]
+            gap = steady_gap(quiet) if unprompted(seen[0][2]) else None
             if gap is not None:
                 _, event, where = seen[0]
                 times = f"{len(seen)} times, every {gap:.1f} s"

@@ -58,6 +58,23 @@ MAIL = Kind(
     threat=Threat.EXFILTRATION,
     remediation=_ASK,
 )
+HIDDEN_COPY = Kind(
+    "behavior.egress.hidden-recipient",
+    "Sent a mail to somebody whom the call did not name",
+    Severity.HIGH,
+    "A call named who a mail is for, and the server gave the mail to somebody else, or to somebody else too.",
+    threat=Threat.EXFILTRATION,
+    cwe=200,
+    remediation="Do not use the tool before its author has said who reads along.",
+)
+FIXED_RECIPIENT = Kind(
+    "behavior.egress.hidden-recipient",
+    "Sends mail to an address of its own",
+    Severity.LOW,
+    "The call named nobody who a mail is for, and the server sent one to an address that it has from elsewhere.",
+    threat=Threat.UNCATEGORIZED,
+    remediation="See whether the tool says that it does so.",
+)
 LITERAL = Kind(
     "behavior.egress.literal-address",
     "Connected to a bare public address unasked",
@@ -131,6 +148,6 @@ IN_CALL = Kind(
     remediation="A fact to know.",
 )
 KINDS = (
-    METADATA, INSTALL, TUNNEL, SCAN, BEACON, MAIL, LITERAL, OWN_RESOLVER, TELEMETRY, PUBLIC, PRIVATE, OPAQUE, EXPECTED,
-    LOOKUP, IN_CALL,
+    METADATA, INSTALL, TUNNEL, SCAN, BEACON, MAIL, HIDDEN_COPY, LITERAL, OWN_RESOLVER, TELEMETRY, PUBLIC, PRIVATE,
+    OPAQUE, EXPECTED, LOOKUP, IN_CALL,
 )  # fmt: skip

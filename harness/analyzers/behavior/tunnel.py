@@ -24,6 +24,9 @@ TUNNEL_CHARACTERS = 120
 #: So many gaps of nearly the same length are a pulse; nearly: their standard deviation within this part of the mean.
 BEATS = 4
 JITTER = 0.15
+#: Or of so many gaps this part is near the middle one.
+MANY_BEATS = 8
+MOSTLY = 0.75
 _NS = 1_000_000_000
 
 
@@ -86,12 +89,19 @@ class Questions:
 
 def pulse(times: Sequence[int]) -> float | None:
     """The gap in seconds at which something recurs; None where it is not regular. `times` in nanoseconds."""
-    ordered = sorted(times)
-    gaps = [later - earlier for earlier, later in pairwise(ordered)]
+    return steady_gap([later - earlier for earlier, later in pairwise(sorted(times))])
+
+
+def steady_gap(gaps: Sequence[int]) -> float | None:
+    """Their length in seconds where they are nearly the same, in nanoseconds; a busy machine may delay some of many."""
     if len(gaps) < BEATS:
         return None
     mean = sum(gaps) / len(gaps)
     if mean < _NS / 4:
         return None  # one burst
     deviation = math.sqrt(sum((gap - mean) ** 2 for gap in gaps) / len(gaps))
-    return mean / _NS if deviation <= JITTER * mean else None
+    if deviation <= JITTER * mean:
+        return mean / _NS
+    middle = sorted(gaps)[len(gaps) // 2]
+    alike = sum(abs(gap - middle) <= JITTER * middle for gap in gaps)
+    return middle / _NS if len(gaps) >= MANY_BEATS and alike >= MOSTLY * len(gaps) else None

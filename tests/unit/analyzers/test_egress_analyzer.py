@@ -12,8 +12,9 @@ from recordings_sample import TOOL, manifest, surface
 
 from harness.analyzers.behavior.hosts import hosts_in, named_after, site, steady, within, words
 from harness.analyzers.behavior.tunnel import is_data, pulse
+from harness.model.call import Call, CallEvent, Purpose
 from harness.model.finding import EvidenceLevel
-from harness.model.flow import FlowEvent, split_end
+from harness.model.flow import FlowEvent, FlowPart, split_end
 from harness.model.options import NetworkChoice, RunOptions
 from harness.model.recording import Grade
 from harness.model.result import AnalyzerStatus
@@ -234,3 +235,54 @@ def test_credentials_of_the_service_that_it_is_named_after_are_a_fact() -> None:
         record = started().open(read)
         known = manifest(recorder="ebpf", grade=Grade.TRUSTED, name=name)
         assert rules(record.end().judge("behavior.files", manifest=known)) == {"behavior.files.account-read": severity}
+
+
+def mailed(net: Net, *recipients: str, sender: str = "me@mine.test", port: int = 25) -> Net:
+    """A mail as the gateway tells it."""
+    lines = [f"MAIL FROM:<{sender}>", *(f"RCPT TO:<{address}>" for address in recipients)]
+    parts = [FlowPart(what="smtp-command", text=line) for line in lines]
+    return net.flow("smtp.mine.test", b"x", *parts, port=port, application="smtp")
+
+
+def called(net: Net, arguments: dict[str, object], number: int = 1) -> Net:
+    """A call begins."""
+    call = Call(id=f"c{number}", item="send", params={"name": "send", "arguments": arguments}, purpose=Purpose.BASELINE)
+    net.told(CallEvent(phase=f"call:send:c{number}", call=call))
+    return net.enter(f"call:send:c{number}")
+
+
+HIDDEN = "behavior.egress.hidden-recipient"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "recipients", "expected"),
+    [
+        ({"to": "Sam <sam@x.test>"}, ("sam@x.test", "desk@y.test"), "HIGH"),
+        ({"to": "sam@x.test"}, ("desk@y.test",), "HIGH"),
+        ({"text": "hello"}, ("desk@y.test",), "LOW"),
+        ({"to": ["sam@x.test", "Kim@x.test"]}, ("sam@x.test", "kim@x.test"), None),
+        ({"to": "sam@x.test"}, ("sam@x.test", "me@mine.test"), None),
+    ],
+)
+def test_a_mail_goes_to_those_whom_the_call_named(
+    arguments: dict[str, object], recipients: tuple[str, ...], expected: str | None
+) -> None:
+    result = mailed(called(behind(), arguments), *recipients).closed().judge("behavior.egress")
+    assert rules(result).get(HIDDEN) == expected
+
+
+def test_a_draft_of_one_call_is_sent_by_another() -> None:
+    net = called(called(behind(), {"to": "sam@x.test"}), {"draft": "1"}, 2)
+    assert HIDDEN not in rules(mailed(net, "sam@x.test").closed().judge("behavior.egress"))
+
+
+def test_what_began_before_any_call_and_goes_on_between_calls_is_a_pulse_and_what_calls_set_off_is_none() -> None:
+    net = behind().flow("c2.test", b"x", began=0)
+    net = called(net, {"text": "hello"}).enter("idle")
+    for number in range(1, 8):
+        net.flow("c2.test", b"x", began=number * SECOND)
+    assert "behavior.egress.beacon" in rules(net.closed().judge("behavior.egress"))
+    net = behind().flow("stats.test", b"x", began=0)
+    for number in range(1, 8):
+        net = called(net, {"text": "hello"}, number).enter("idle").flow("stats.test", b"x", began=number * SECOND)
+    assert "behavior.egress.beacon" not in rules(net.closed().judge("behavior.egress"))
