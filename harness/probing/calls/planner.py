@@ -297,7 +297,10 @@ class CallPlanner(Calling):
         if self._gone or (self._left is not None and self._left < KEPT_SECONDS):
             return False
         away = pursued.network is not self._network
-        if (need.clean or away) and not (yield from self._restart(pursued.network)):
+        opened = pursued.case.call
+        elsewhere = (opened.method, opened.item) != (state.subject.method, state.subject.name)
+        # What a payload let in is still there: a control that looks for it elsewhere needs a start of its own.
+        if (need.clean or away or elsewhere) and not (yield from self._restart(pursued.network)):
             return False
         control = need.purpose is Purpose.CONTROL
         filled, nonce = self._fill(state, attack, control=control)
@@ -311,9 +314,7 @@ class CallPlanner(Calling):
             steps = (arguments,)
         elif need.value is not None:
             steps = (self._make.put(steps[0], attack, need.value.replace(pursued.case.call.nonce, nonce)),)
-        opened = pursued.case.call
         outcome: Outcome | None = None
-        elsewhere = (opened.method, opened.item) != (state.subject.method, state.subject.name)
         for number, arguments in enumerate(steps, 1):
             call = self._call_of(
                 state.subject,

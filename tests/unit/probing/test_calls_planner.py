@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.call import Call, Purpose
+from harness.model.base import JsonObject
+from harness.model.call import Call, OpenedFile, Purpose
 from harness.model.errors import UsageError
 from harness.model.options import NetworkChoice, RunOptions
-from harness.model.payload import EffectKind, PayloadClass
+from harness.model.payload import Effect, EffectKind, PayloadClass
 from harness.model.plan import ActionKind
 from harness.model.surface import Item, ItemKind, ListEnd, ListOutcome, Surface
 from harness.model.world import World
+from harness.probing.calls.kit import Attack, Filled
 from harness.probing.calls.planner import CallPlanner
+from harness.probing.calls.subjects import Subject
 from tests.unit.probing.calling import (
     READ,
     READ_AGAIN,
@@ -147,6 +150,41 @@ def test_what_comes_out_of_another_call_is_controlled_and_confirmed_by_both() ->
         for purpose in (Purpose.CONTROL, Purpose.DOCUMENTED, Purpose.CONFIRM, Purpose.CONFIRM)
         for step, item in ((1, "create"), (2, "run"))
     ]
+
+
+class ReadingKit(SmallKit):
+    """Predicts that the file outside is opened too."""
+
+    def fill(
+        self, subject: Subject, attack: Attack, arguments: JsonObject, world: World, nonce: str, *, control: bool
+    ) -> Filled | None:
+        filled = super().fill(subject, attack, arguments, world, nonce, control=control)
+        assert filled is not None
+        opened = Effect(kind=EffectKind.OPENED, path=world.items[1].path)
+        return Filled(steps=filled.steps, effects=(*filled.effects, opened))
+
+
+def test_what_a_payload_was_only_seen_to_read_is_asked_of_the_tools_about_the_same_thing() -> None:
+    """One call takes a file from outside in, and hands nothing out; another about the same place shows it."""
+    taken: set[str] = set()
+
+    def server(call: Call, world: World) -> Says:
+        if call.item == "stage" and READ.id in value_of(call, "file"):
+            taken.add(world.nonce)
+            read = OpenedFile(path=world.items[1].path, how="read", ok=True, seq=7)
+            more: dict[str, object] = {"files": (read,)}
+            return Says("staged", more=more)
+        return Says(world.items[1].secret if call.item == "changes" and world.nonce in taken else "nothing")
+
+    tools = (tool("stage", "place", "file"), tool("other", "else"), tool("remove", "place"), tool("changes", "place"))
+    talk = hold(server, *tools, kit=ReadingKit(payloads=(READ,)))
+    (shown,) = [call for call in talk.of(Purpose.PAYLOAD) if call.step == 2]
+    assert (shown.item, value_of(shown, "place")) == ("changes", "/place-0")
+    proof = talk.of(Purpose.CONTROL, Purpose.DOCUMENTED, Purpose.CONFIRM)
+    made = [(call.purpose, call.item) for call in proof]
+    purposes = (Purpose.CONTROL, Purpose.DOCUMENTED, Purpose.CONFIRM, Purpose.CONFIRM)
+    assert made == [(purpose, item) for purpose in purposes for item in ("stage", "changes")]
+    assert len({call.world for call in proof}) == len(purposes)
 
 
 def test_a_refusal_that_names_what_reads_a_place_brings_more_of_what_is_made_for_it() -> None:
