@@ -328,7 +328,7 @@ def test_completions_are_asked_for_where_they_are_declared() -> None:
 def test_a_tool_that_uses_the_network_is_tried_again_without_it_and_proven_there() -> None:
     """A fallback that runs a shell only where the network is dead: found, controlled and confirmed in that mode."""
     dead = READ.model_copy(update={"id": "traversal-read/when-dead", "network": "refuse"})
-    connects = {"connections": [{"address": "203.0.113.9:443"}]}
+    connects: dict[str, object] = {"connections": [{"address": "203.0.113.9:443"}]}
 
     def server(call: Call, world: World) -> Says:
         return Says(world.items[1].secret if dead.id in value_of(call) else "fine", more=connects)
