@@ -10,7 +10,8 @@ from harness.pipeline.entropy import Entropy
 from harness.probing.planting import asked, plant, retold
 from harness.probing.planting.start import services_of
 from harness.probing.starting.material import Material
-from harness.sandbox.base import LaunchSpec
+from harness.probing.starting.shapes import value_for
+from harness.sandbox.base import HOME, WORKSPACE, LaunchSpec
 
 #: Suffixes of the hosts that a machine's own credentials are for: the clouds whose metadata services hand them out.
 METADATA_SERVICES = ("amazonaws.com", "googleapis.com", "azure.com", "azure.net", "windows.net", "microsoftonline.com")
@@ -50,8 +51,15 @@ class Garden:
         """All that was planted so far."""
         return tuple(self._canaries.values())
 
-    def token(self) -> str:
-        """The value of one `{canary}`."""
+    def token(self, variable: str = "") -> str:
+        """The value of one `{canary}`: for a whole variable in the shape that its name tells, which some look for."""
+        if variable:
+            material = Material(self._entropy.nonce() + self._entropy.nonce())
+            shaped = value_for(variable, "", HOME, WORKSPACE, material)
+            secrets = [made.text for made in material.made.values() if made.secret and made.text in shaped.text]
+            if secrets and not shaped.files:
+                self._tokens.append(max(secrets, key=len))
+                return shaped.text
         self._tokens.append(self._entropy.nonce())
         return self._tokens[-1]
 

@@ -11,7 +11,7 @@ from harness.model.plan import Obstacle
 from harness.model.recording import InstallStepEvent, NoteEvent, Phase
 from harness.model.target import Acquired, EntryPoint, InstallPlan, TargetKind
 from harness.pipeline.bundle import BundleWriter
-from harness.pipeline.workspace import PLACE, WORKSPACE, fill, planted_files
+from harness.pipeline.workspace import CANARY, PLACE, WORKSPACE, fill, planted_files
 from harness.sandbox.base import InstalledTarget, InstallFailed, LaunchSpec, Sandbox
 
 #: Half a surrogate pair can't be written down, and a zero byte ends an argument.
@@ -119,14 +119,20 @@ def launch_spec(
     installed: InstalledTarget,
     options: RunOptions,
     secrets: dict[str, str],
-    token: Callable[[], str],
+    token: Callable[..., str],
 ) -> LaunchSpec:
-    """How to start it: entry, then `--arg`s with placeholders filled; `secrets` are the real values of `--env`."""
+    """How to start it: entry, then `--arg`s with placeholders filled; `secrets` are the real values of `--env`.
+
+    `token` makes a value for `{canary}`, given the name of the variable that is one as a whole.
+    """
     extra = tuple(fill(argument, token) for argument in options.arguments)
     argv = entry.argv
     if entry.planted or acquired.ref.kind is TargetKind.COMMAND:
         argv = tuple(fill(part, token) for part in argv)
-    environment = {name: fill(value, token) for name, value in {**acquired.environment, **secrets}.items()}
+    environment = {
+        name: token(name) if value == CANARY else fill(value, token)
+        for name, value in {**acquired.environment, **secrets}.items()
+    }
     given = {f"{PLACE}/{file.path}": file for file in options.files}
     return LaunchSpec(
         image=acquired.install.image,

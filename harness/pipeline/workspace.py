@@ -17,6 +17,8 @@ from harness.model.options import PlantedFile
 WORKSPACE = "/home/user/workspace"
 #: The same, relative to the home directory.
 PLACE = "workspace"
+#: What stands for a planted token.
+CANARY = "{canary}"
 
 _FILES: dict[str, str] = {
     "workspace/README.md": "# Notes\n\nA small project. See `src/greeting.py` and the figures in `data/sales.csv`.\n",
@@ -35,8 +37,8 @@ def planted_files() -> dict[str, bytes]:
 def fill(text: str, token: Callable[[], str]) -> str:
     """Replace `{workspace}` and `{canary}` in an argument or a value; each `{canary}` gets a fresh `token()`."""
     text = text.replace("{workspace}", WORKSPACE)
-    while "{canary}" in text:
-        text = text.replace("{canary}", token(), 1)
+    while CANARY in text:
+        text = text.replace(CANARY, token(), 1)
     return text
 
 

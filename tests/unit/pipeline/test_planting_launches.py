@@ -79,3 +79,14 @@ def test_an_attempts_values_are_told_anew_in_another_life() -> None:
     assert told.environment["ACME_TOKEN"] != value
     by_name = [{c.name: c.value for c in g.canaries}["environment ACME_TOKEN"] for g in (garden, other)]
     assert by_name == [value, told.environment["ACME_TOKEN"]]
+
+
+def test_a_variable_that_is_a_canary_has_the_shape_that_its_name_tells() -> None:
+    garden = Garden(Entropy())
+    value = garden.token("GITHUB_TOKEN")
+    assert value.startswith("ghp_") and len(value) == 40
+    launch = LaunchSpec(image="x", volume=None, argv=("server",), environment={"GITHUB_TOKEN": value})
+    garden.apply(launch, Adjustment())
+    (canary,) = [canary for canary in garden.canaries if canary.name == "environment GITHUB_TOKEN"]
+    assert canary.value in value and canary.asked and "github.com" in canary.services
+    assert len(garden.token("PORT")) == len(garden.token())
