@@ -111,6 +111,12 @@ _NOUN_FIRST: tuple[tuple[str, float, str], ...] = (
     (EXFILTRATION, 0.8, "{files} ~8 curl/wget/netcat/nc ~6 {url}/{host}"),
     (EXFILTRATION, 0.8, "{secrets} ~6 must/should/shall/always/to be {sent} ~3 {to} ~4 {external}"),
     (EXFILTRATION, 0.8, "always/must/every/also/{sly} ~6 bcc/blind_copy/cc/forward/redirect ~8 {mail_address}"),
+    (
+        EXFILTRATION,
+        0.7,
+        "when/whenever/if/before/after/for ~3 {tool} ~8 always/must/only/every ~1 set/fill/replace/change/use/put ~5 "
+        "argument/parameter/field/recipient/to/cc/bcc ~3 {mail_address}",
+    ),
     (EXFILTRATION, 0.7, "bcc/blind_copy ~5 {mail_address} ~8 every/all/each/always/any"),
     (EXFILTRATION, 0.7, "{swap} ~2 {payee} ~4 to/with ~3 {mail_address}/{number}/attacker"),
 )
