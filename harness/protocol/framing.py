@@ -42,14 +42,45 @@ class Line:
         return self.size > len(self.raw)
 
 
+class Held:
+    """What is kept of one line or message while it comes: its first bytes, its last ones, and its size."""
+
+    def __init__(self, bound: int) -> None:
+        self._bound = bound
+        self.head = bytearray()
+        self.tail = b""
+        self.size = 0
+
+    def keep(self, data: bytes, start: int, end: int) -> None:
+        """Add `data[start:end]`; beyond the bound only its size and its last bytes."""
+        length = end - start
+        kept = max(0, min(length, self._bound - len(self.head)))
+        self.head += data[start : start + kept]
+        self.size += length
+        if kept < length:
+            self.tail = (self.tail + data[max(start + kept, end - TAIL_BYTES) : end])[-TAIL_BYTES:]
+
+    def line(self, limits: Limits, *tags: Anomaly, whole: bool = True) -> Line | None:
+        """What was kept as a line, and begin anew; None when it is blank. Only what is `whole` is decoded."""
+        raw, tail, size = bytes(self.head), self.tail, self.size
+        self.head.clear()
+        self.tail, self.size = b"", 0
+        if size > len(raw):
+            return Line(raw, size, False, None, (Anomaly.TOO_LONG, *tags), tail)
+        if not whole:
+            return Line(raw, size, False, None, tags)
+        if not raw.strip(_JSON_SPACE):
+            return None
+        decoded = decode(raw, depth=limits.json_depth, values=limits.json_values)
+        return Line(raw, size, decoded.parsed, decoded.value, (*decoded.anomalies, *tags), values=decoded.values)
+
+
 class LineFramer:
     """Cuts a byte stream into lines. `exhausted` names the session bound that was reached, if any."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._head = bytearray()
-        self._tail = b""
-        self._size = 0
+        self._held = Held(limits.line_bytes)
         self.bytes_seen = 0
         self.lines_seen = 0
         self.exhausted: Anomaly | None = None
@@ -57,7 +88,7 @@ class LineFramer:
     @property
     def too_long(self) -> bool:
         """True while the line that is being read is longer than what is kept of it."""
-        return self._size > len(self._head)
+        return self._held.size > len(self._held.head)
 
     def feed(self, data: bytes) -> list[Line]:
         """The lines that `data` completes. Raises nothing; after a session bound was reached, returns none."""
@@ -69,11 +100,11 @@ class LineFramer:
         lines: list[Line] = []
         start, end = 0, min(len(data), room)
         while (newline := data.find(b"\n", start, end)) != -1:
-            self._keep(data, start, newline)
+            self._held.keep(data, start, newline)
             if not self._complete(lines):
                 return lines
             start = newline + 1
-        self._keep(data, start, end)
+        self._held.keep(data, start, end)
         if over:
             self.exhausted = Anomaly.BYTE_LIMIT
             self._complete(lines, Anomaly.BYTE_LIMIT)
@@ -86,30 +117,14 @@ class LineFramer:
             self._complete(lines, Anomaly.NO_NEWLINE_AT_END)
         return lines
 
-    def _keep(self, data: bytes, start: int, end: int) -> None:
-        """Add `data[start:end]` to the line at hand; beyond the bound only its size and its last bytes."""
-        length = end - start
-        kept = max(0, min(length, self._limits.line_bytes - len(self._head)))
-        self._head += data[start : start + kept]
-        self._size += length
-        if kept < length:
-            self._tail = (self._tail + data[max(start + kept, end - TAIL_BYTES) : end])[-TAIL_BYTES:]
-
     def _complete(self, lines: list[Line], *tags: Anomaly) -> bool:
         """Add the line at hand to `lines` unless it is blank; False when it was one too many."""
-        raw, tail, size = bytes(self._head), self._tail, self._size
-        self._head.clear()
-        self._tail, self._size = b"", 0
         self.lines_seen += Anomaly.NO_NEWLINE_AT_END not in tags
         if flood := self.lines_seen > self._limits.messages:
             self.exhausted = Anomaly.FLOOD
             tags = (*tags, Anomaly.FLOOD)
-        if size > len(raw):
-            lines.append(Line(raw, size, False, None, (Anomaly.TOO_LONG, *tags), tail))
-        elif flood or Anomaly.BYTE_LIMIT in tags:  # the end of what we read, not of what was said
-            lines.append(Line(raw, size, False, None, tags))
-        elif raw.strip(_JSON_SPACE):
-            decoded = decode(raw, depth=self._limits.json_depth, values=self._limits.json_values)
-            anomalies = (*decoded.anomalies, *tags)
-            lines.append(Line(raw, size, decoded.parsed, decoded.value, anomalies, values=decoded.values))
+        # The end of what we read is not the end of what was said.
+        line = self._held.line(self._limits, *tags, whole=not flood and Anomaly.BYTE_LIMIT not in tags)
+        if line is not None:
+            lines.append(line)
         return not flood

@@ -7,9 +7,9 @@ server that stops reading its stdin, floods its stdout or closes either of them 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import anyio
 import anyio.abc
@@ -33,6 +33,7 @@ from harness.protocol.framing import Line, LineFramer
 from harness.protocol.messages import Message, Notification, Request, Response, interpret
 from harness.protocol.outcomes import Closed, CloseReason, Outcome, TimedOut, Unreadable, outcome_of
 from harness.protocol.server_requests import answer
+from harness.protocol.waiting import Pending, Waiting
 
 #: A server whose stdin is gone is usually dying: how long its last words are waited for.
 LAST_WORDS_SECONDS = 2.0
@@ -41,14 +42,11 @@ LAST_WORDS_SECONDS = 2.0
 BATCH_REVISION = "2025-03-26"
 
 _CHUNK = 65536
-_LOST = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
-_ID_IN_TEXT = re.compile(rb'"id"\s*:\s*(\d{1,9})\s*[,}]')
-_OUR_ID = re.compile("[0-9]{1,9}")
-_ID_HEAD_BYTES = 256
-_TOO_MUCH = frozenset({Anomaly.TOO_LONG, Anomaly.TOO_DEEP, Anomaly.TOO_MANY_VALUES})
-_TAIL_BYTES = 128
+LOST = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 #: Of a line that is sent as bytes, this much is recorded: what is longer is filling of ours.
 _SENT_KEEP_BYTES = 16 << 10
+
+AnySession = TypeVar("AnySession", bound="RawSession")
 
 
 @asynccontextmanager
@@ -65,7 +63,13 @@ async def raw_session(
 
     Raises what the body raises, unwrapped, and HarnessError when a stream reports that our side broke.
     """
-    session = RawSession(stdin, stdout, sink, limits=limits, name=name, phase=phase)
+    async with running(StreamSession(stdin, stdout, sink, limits=limits, name=name, phase=phase)) as session:
+        yield session
+
+
+@asynccontextmanager
+async def running(session: AnySession) -> AsyncIterator[AnySession]:
+    """The session with its tasks, until the context is left. Raises what the body raises, unwrapped."""
     failure: Exception | None = None
     try:
         async with anyio.create_task_group() as tasks:
@@ -84,52 +88,30 @@ async def raw_session(
         raise failure
 
 
-class _Pending:
-    """A request that waits. `outcome` is set before `done`."""
-
-    def __init__(self) -> None:
-        self.done = anyio.Event()
-        self.outcome: Outcome | None = None
-
-    def resolve(self, outcome: Outcome) -> None:
-        if self.outcome is None:
-            self.outcome = outcome
-            self.done.set()
-
-
 class RawSession:
-    """Made by `raw_session`. `phase` is stamped on each event and is the driver's to change.
+    """Whatever it goes over. `phase` is stamped on each event and is the driver's to change.
 
-    `protocol_version` is set once it is agreed; `notifications` counts those received.
+    `protocol_version` is set once it is agreed; `notifications` counts those received. A transport says how lines are
+    sent (`_send`), how it reads (`_receive`), and what was left unfinished (`_left_over`).
     """
 
-    def __init__(
-        self,
-        stdin: anyio.abc.ByteSendStream,
-        stdout: anyio.abc.ByteReceiveStream,
-        sink: EventSink,
-        *,
-        limits: Limits,
-        name: str,
-        phase: str,
-    ) -> None:
+    #: Whether a write that was cut short spoils all that follow.
+    _jams = True
+
+    def __init__(self, sink: EventSink, *, limits: Limits, name: str, phase: str) -> None:
         self.name = name
         self.phase = phase
         self.protocol_version: str | None = None
         self.notifications = 0
         #: Called with each line that comes, and the number of its frame.
         self.watch: Callable[[Line, int], None] | None = None
-        self._stdin, self._stdout, self._sink, self._limits = stdin, stdout, sink, limits
-        self._framer = LineFramer(limits)
+        self._sink, self._limits = sink, limits
         self._ended = anyio.Event()
         self._close_reason: CloseReason | None = None
         self._failure: HarnessError | None = None
         self._writing = anyio.Lock()
         self._jammed = False
-        self._last_id = 0
-        self._pending: dict[int, _Pending] = {}
-        self._answered: set[int] = set()
-        self._admitted: set[int] = set()
+        self._waiting = Waiting()
         self._timed_out = False
         self._asked_of_us = 0
         replies: tuple[MemoryObjectSendStream[JsonObject], MemoryObjectReceiveStream[JsonObject]] = (
@@ -140,7 +122,7 @@ class RawSession:
     @property
     def last_id(self) -> int:
         """The id of the latest request; 0 before the first."""
-        return self._last_id
+        return self._waiting.last_id
 
     @property
     def closed(self) -> CloseReason | None:
@@ -161,14 +143,10 @@ class RawSession:
         """
         if self._close_reason is not None:
             return self._end(Closed(self._close_reason))
-        self._last_id += 1
-        while self._last_id in self._admitted:  # a probe's: an answer to it could not be told from one to this
-            self._last_id += 1
-        number = self._last_id
+        number, pending = self._waiting.begin()
         message: JsonObject = {"jsonrpc": "2.0", "id": number, "method": method}
         if params is not None:
             message["params"] = params
-        pending = self._pending[number] = _Pending()
         self._asked_of_us = 0
         written = False
         with anyio.move_on_after(timeout):
@@ -179,7 +157,7 @@ class RawSession:
                 with anyio.move_on_after(LAST_WORDS_SECONDS):
                     await self._ended.wait()
                 pending.resolve(Closed(self.closed or CloseReason.STDIN_GONE))
-        del self._pending[number]
+        self._waiting.end(number)
         if pending.outcome is None:
             self._timed_out = True
             pending.outcome = TimedOut(timeout, blocked=not written)
@@ -206,7 +184,7 @@ class RawSession:
 
     def admit(self, ids: Iterable[int]) -> None:
         """Expect answers with these ids, which `send_bytes` carries, at any time and any number of them."""
-        self._admitted.update(ids)
+        self._waiting.admit(ids)
 
     async def send_bytes(self, data: bytes, *, timeout: float) -> bool:
         """Send lines as they are, whatever they hold; `data` ends with a newline.
@@ -225,9 +203,9 @@ class RawSession:
             raise self._failure
         return written
 
-    def note(self, text: str) -> None:
-        """Record a fact about this session that a reader of the bundle needs."""
-        self._sink.record(NoteEvent(phase=self.phase, session=self.name, text=text))
+    def note(self, text: str) -> int:
+        """Record a fact about this session that a reader of the bundle needs; its number."""
+        return self._sink.record(NoteEvent(phase=self.phase, session=self.name, text=text))
 
     def _end(self, outcome: Outcome) -> Outcome:
         if self._failure is not None:
@@ -246,10 +224,10 @@ class RawSession:
                 return False
             for line in data.split(b"\n"):
                 self._record(Direction.SENT, line if keep is None else line[:keep], len(line), ())
-            self._jammed = True  # unless the send comes to its end
+            self._jammed = self._jams  # unless the send comes to its end
             try:
-                await self._stdin.send(data + b"\n")
-            except _LOST:
+                await self._send(data)
+            except LOST:
                 self._jammed = False
                 return False
             except HarnessError as error:
@@ -265,59 +243,67 @@ class RawSession:
 
     # Reading
 
+    async def _send(self, data: bytes) -> None:
+        """Send lines, of which the last has no newline. Raises as a stream does, and HarnessError."""
+        raise NotImplementedError
+
+    async def _receive(self) -> CloseReason:
+        """Take what comes until nothing more does; why that is. Raises as a stream does, and HarnessError."""
+        raise NotImplementedError
+
+    def _left_over(self) -> list[Line]:
+        """Lines that were begun and not finished."""
+        return []
+
     async def _read(self) -> None:
-        reason = CloseReason.END_OF_STREAM
+        reason = CloseReason.BROKEN_STREAM
         try:
-            while self._framer.exhausted is None:
-                for line in self._framer.feed(await self._stdout.receive(_CHUNK)):
-                    self._take(line)
-            reason = CloseReason.FLOOD if self._framer.exhausted is Anomaly.FLOOD else CloseReason.BYTE_LIMIT
-            self._record_exhausted()
+            reason = await self._receive()
         except anyio.EndOfStream:
+            reason = CloseReason.END_OF_STREAM
+        except LOST:
             pass
-        except _LOST:
-            reason = CloseReason.BROKEN_STREAM
         except HarnessError as error:
             self._failure = error
-            reason = CloseReason.BROKEN_STREAM
-        for line in self._framer.finish():
+        for line in self._left_over():
             self._take(line)
         self._close_reason = reason
         self._ended.set()
-        for pending in list(self._pending.values()):
-            pending.resolve(Closed(reason))
+        self._waiting.resolve_all(Closed(reason))
 
-    def _record_exhausted(self) -> None:
-        flood = self._framer.exhausted is Anomaly.FLOOD
+    def _exhausted(self, exhausted: Anomaly | None, lines: int, size: int) -> CloseReason:
+        """Record that a bound of the session was reached after so many lines and bytes."""
+        flood = exhausted is Anomaly.FLOOD
         self._sink.record(
             LimitEvent(
                 phase=self.phase,
                 session=self.name,
                 what="stdout-lines" if flood else "stdout-bytes",
                 bound=self._limits.messages if flood else self._limits.stdout_bytes,
-                seen=self._framer.lines_seen if flood else self._framer.bytes_seen,
+                seen=lines if flood else size,
             )
         )
+        return CloseReason.FLOOD if flood else CloseReason.BYTE_LIMIT
 
     def _settle(self) -> None:
         """At the end: a line begun and never finished matters only where an answer was missed."""
         self._replies_in.close()
         self._replies_out.close()
         if self._close_reason is None and self._timed_out:
-            for line in self._framer.finish():
+            for line in self._left_over():
                 self._take(line)
 
-    def _take(self, line: Line) -> None:
-        """Understand one line, record it with all that was noticed, then act on it."""
+    def _take(self, line: Line) -> int:
+        """Understand one line, record it with all that was noticed, then act on it; the number of its frame."""
         messages: list[Message] = []
         anomalies = dict.fromkeys(line.anomalies)
         if line.parsed:
             messages, deviations = interpret(line.value, batches=self.protocol_version == BATCH_REVISION)
             anomalies.update(dict.fromkeys(deviations))
-        matched: list[tuple[_Pending, Response]] = []
+        matched: list[tuple[Pending, Response]] = []
         for message in messages:
             if isinstance(message, Response):
-                pending, tag = self._match(message)
+                pending, tag = self._waiting.match(message)
                 if tag is not None:
                     anomalies[tag] = None
                 if pending is not None:
@@ -328,48 +314,14 @@ class RawSession:
             self.watch(line, frame)
         for pending, response in matched:
             pending.resolve(outcome_of(response, noticed, frame, line.size, line.values))
-        if not line.parsed and (hit := self._named_in(line)) is not None:
+        if not line.parsed and (hit := self._waiting.named_in(line)) is not None:
             hit.resolve(Unreadable(noticed, frame))
         for message in messages:
             if isinstance(message, Notification):
                 self.notifications += 1
             elif isinstance(message, Request):
                 self._serve(message, frame)
-
-    def _match(self, response: Response) -> tuple[_Pending | None, Anomaly | None]:
-        """The request that this answers, and what is wrong with its id. Ids of ours are whole numbers from 1."""
-        identifier, tag = response.id, None
-        if type(identifier) is not int:
-            tag = Anomaly.WRONG_ID_TYPE
-            if (isinstance(identifier, str) and _OUR_ID.fullmatch(identifier)) or (
-                isinstance(identifier, float) and identifier.is_integer()
-            ):
-                identifier = int(identifier)
-            elif identifier is None and response.failed and len(self._pending) == 1:
-                identifier = next(iter(self._pending))  # an error about a request it could not read
-            else:
-                return None, tag if identifier is not None or not response.failed else None
-        if identifier in self._admitted:
-            return None, None
-        if identifier in self._answered:
-            return None, Anomaly.REPEATED_ID
-        if not 1 <= identifier <= self._last_id:
-            return None, Anomaly.UNKNOWN_ID
-        self._answered.add(identifier)
-        return self._pending.get(identifier), tag  # no longer pending: a late answer
-
-    def _named_in(self, line: Line) -> _Pending | None:
-        """The waiting request whose id stands at either end of a line that was too much to read."""
-        if _TOO_MUCH.isdisjoint(line.anomalies):
-            return None
-        head, tail = line.raw[:_ID_HEAD_BYTES], line.tail or line.raw[-_TAIL_BYTES:]
-        if not head.lstrip().startswith(b"{") or b'"method"' in head:
-            return None
-        for number in (*_ID_IN_TEXT.findall(head), *_ID_IN_TEXT.findall(tail)):
-            if (pending := self._pending.get(int(number))) is not None:
-                self._answered.add(int(number))
-                return pending
-        return None
+        return frame
 
     def _serve(self, request: Request, frame: int) -> None:
         """Answer a request of the server, at most so many between two of ours."""
@@ -400,3 +352,34 @@ class RawSession:
                 direction, raw, size, anomalies, phase=self.phase, session=self.name, keep=self._limits.frame_keep_bytes
             )
         )
+
+
+class StreamSession(RawSession):
+    """Over two byte streams, a message a line; made by `raw_session`."""
+
+    def __init__(
+        self,
+        stdin: anyio.abc.ByteSendStream,
+        stdout: anyio.abc.ByteReceiveStream,
+        sink: EventSink,
+        *,
+        limits: Limits,
+        name: str,
+        phase: str,
+    ) -> None:
+        super().__init__(sink, limits=limits, name=name, phase=phase)
+        self._stdin, self._stdout = stdin, stdout
+        self._framer = LineFramer(limits)
+
+    async def _send(self, data: bytes) -> None:
+        await self._stdin.send(data + b"\n")
+
+    async def _receive(self) -> CloseReason:
+        framer = self._framer
+        while framer.exhausted is None:
+            for line in framer.feed(await self._stdout.receive(_CHUNK)):
+                self._take(line)
+        return self._exhausted(framer.exhausted, framer.lines_seen, framer.bytes_seen)
+
+    def _left_over(self) -> list[Line]:
+        return self._framer.finish()

@@ -7,6 +7,7 @@ Every implementation passes the conformance suite in tests/contract. A command t
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal, Protocol
@@ -129,6 +130,18 @@ class NetworkRecording(Protocol):
 
     def flows(self) -> AsyncIterator[SeenFlow]:
         """The flows as they end. Must be read, by one reader, for the fake internet to go on."""
+        ...
+
+    async def connect(self, port: int) -> anyio.abc.ByteStream:
+        """A connection to what the process serves on a TCP port of its loopback: back-pressured, ends with the network.
+
+        Raises `ConnectionRefusedError` when nobody listens there, `EngineError` when the network is gone.
+        """
+        ...
+
+    @property
+    def relayed(self) -> AbstractSet[tuple[str, str, str]]:
+        """Protocol, local and remote end of each connection that `connect` made: ours, not the target's."""
         ...
 
     async def stop(self, capture: Path | None = None) -> GatewayEndEvent:

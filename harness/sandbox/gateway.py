@@ -28,6 +28,7 @@ from harness.sandbox.base import HOME, LaunchSpec
 from harness.sandbox.containers import Doomed, background, remove_container
 from harness.sandbox.engine import Engine
 from harness.sandbox.gateway_frames import FrameReader, Message, SeenFlow, encode, flow_of
+from harness.sandbox.relay import Relay
 from harness.sandbox.streams import ContainerStreams, attach
 
 GATEWAY_IMAGE = "gateway"
@@ -94,6 +95,8 @@ class Gateway:
         self._damaged = self._told = 0
         self._capture: IO[bytes] | None = None
         self._out, self._in = anyio.create_memory_object_stream[SeenFlow](HELD_FLOWS)
+        self._relay = Relay(self._tell)
+        self._telling = anyio.Lock()
 
     @property
     def usable(self) -> bool:
@@ -127,6 +130,18 @@ class Gateway:
         with suppress(anyio.ClosedResourceError):
             async for flow in self._in:
                 yield flow
+
+    async def connect(self, port: int) -> anyio.abc.ByteStream:
+        """A connection to what the target serves on a TCP port of its loopback; ends with the gateway.
+
+        Raises `ConnectionRefusedError` when nobody listens there, `EngineError` when the gateway is gone.
+        """
+        return await self._relay.connect(port)
+
+    @property
+    def relayed(self) -> set[tuple[str, str, str]]:
+        """Protocol, local and remote end of each connection made by `connect`: the harness' own, and nobody's egress."""
+        return self._relay.ends
 
     async def stop(self, capture: Path | None = None) -> GatewayEndEvent:
         """Have it tell of what is still open and finish; the packets go into the new file `capture`.
@@ -191,6 +206,7 @@ class Gateway:
         finally:
             if self._streams is not None:
                 self._streams.close()
+            self._relay.end()
             self._out.close()
             self.ended.set()
 
@@ -249,6 +265,8 @@ class Gateway:
                 )
             case "end":
                 self._end = message
+            case "opened" | "refused" | "data" | "more" | "closed":
+                self._relay.hear(message, body)
             case _:
                 self._damaged += 1
 
@@ -256,8 +274,10 @@ class Gateway:
         try:
             if self._streams is None:
                 raise self._error or EngineError("the gateway was not started")
-            with anyio.fail_after(ANSWER_SECONDS):
-                await self._streams.stdin.send(encode(message, body))
+            async with self._telling:
+                # Half a frame would spoil all that follow: whoever is cancelled meanwhile waits for its end.
+                with anyio.fail_after(ANSWER_SECONDS, shield=True):
+                    await self._streams.stdin.send(encode(message, body))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError):
             raise self._error or EngineError("the gateway does not listen") from None
 

@@ -18,6 +18,7 @@ from sinkhole.authority import Authority
 from sinkhole.capture import Capture
 from sinkhole.datagrams import Datagrams
 from sinkhole.names import Names
+from sinkhole.relay import Relay
 from sinkhole.responding import Canned
 from sinkhole.tcp import Connection
 from sinkhole.wire import FrameError, FrameReader, encode
@@ -70,6 +71,7 @@ class Service:
         self._world = World(Authority(os.urandom(32)), self._stdout.send, own=setup.OWN)
         self._datagrams = Datagrams(self._world, self._reply)
         prepared = self._prepared
+        self._relay = Relay(self._stdout.send, prepared.port)
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             self._scope = anyio.CancelScope()
@@ -116,6 +118,8 @@ class Service:
         elif what == "stop":
             await self._end()
             return True
+        elif what in ("connect", "data", "eof", "more", "close"):
+            self._relay.order(order, body, self._tasks)
         return False
 
     def _refuse(self) -> None:
@@ -131,8 +135,11 @@ class Service:
             try:
                 await anyio.wait_readable(listener)
                 while True:
-                    accepted, _ = listener.accept()
-                    self._begin(accepted)
+                    accepted, peer = listener.accept()
+                    if (peer[0], peer[1]) in self._relay.ends:
+                        accepted.close()  # ours: who listened there has stopped
+                    else:
+                        self._begin(accepted)
                     await anyio.lowlevel.checkpoint()
             except BlockingIOError:
                 continue
@@ -195,6 +202,8 @@ class Service:
         """Whether a packet is for a socket of the target's own, which is nobody else's business."""
         if packet.protocol not in (packets.TCP, packets.UDP) or packet.destination not in setup.OWN:
             return False
+        if (packet.source, packet.source_port) in self._relay.ends:
+            return True
         name = "tcp" if packet.protocol == packets.TCP else "udp"
         for path in (f"/proc/net/{name}", f"/proc/net/{name}6"):
             try:
