@@ -57,7 +57,7 @@ def run(trial: Trial, bundles: Path | None = None) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             return {**_head(trial), "reason": f"no end within {TIMEOUT_SECONDS} s"}
     facts = kept(trial, done.returncode, done.stdout, done.stderr, time.monotonic() - began)
-    return {**facts, "tool_gone": True} if gone else {**facts, "allowed": [t for t in trial.allow if t != "*"]}
+    return {**facts, "tool_gone": True} if gone else facts
 
 
 def _ended(command: list[str]) -> subprocess.CompletedProcess[str]:

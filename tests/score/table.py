@@ -26,7 +26,7 @@ def right(trial: Trial, facts: Facts | None, levels: Iterable[str]) -> list[Fact
     return [f for f in found if f["level"] in levels and classes_of(f["rule"]) & set(trial.classes)]
 
 
-def usable(facts: Facts | None) -> bool:
+def usable(trial: Trial, facts: Facts | None) -> bool:
     """Did a benign call of a fixed version succeed? Else its silence says nothing.
 
     A tool whose baseline failed is among the skipped calls by its bare name, with the target's reason.
@@ -35,8 +35,8 @@ def usable(facts: Facts | None) -> bool:
         return False
     calls = facts["called"]["calls"]
     refused = {skip["item"] for skip in calls["skipped"] if skip["reason"] == "target"}
-    tools = facts.get("allowed", ())
-    worked = bool(calls["analyzed"]) if not tools else any(tool not in refused for tool in tools)
+    anything = "*" in trial.allow or bool(facts.get("tool_gone"))
+    worked = bool(calls["analyzed"]) if anything else any(tool not in refused for tool in trial.allow)
     return worked and facts.get("status") != "ERROR"
 
 
@@ -59,11 +59,12 @@ def _faults(rows: Sequence[Row]) -> list[str]:
     lines = [
         "## Known faults",
         "",
-        "| class | faults | shown | confirmed | fixed and silent | fixed, nothing worked | seconds, median |",
+        "| class | faults | shown | confirmed | fixed | fixed and silent | fixed, nothing worked |"
+        " fixed, another fault open | seconds, median |",
     ]
-    lines.append("|---|---|---|---|---|---|---|")
+    lines.append("|---|---|---|---|---|---|---|---|---|")
     classes = sorted({trial.classes[0] for trial, _ in rows if trial.classes})
-    totals = [0] * 5
+    totals = [0] * 7
     for name in classes:
         mine = [row for row in rows if row[0].classes[:1] == (name,)]
         faulty = [row for row in mine if row[0].kind in ("vulnerable", "unfixed")]
@@ -72,8 +73,10 @@ def _faults(rows: Sequence[Row]) -> list[str]:
             len(faulty),
             sum(bool(right(*row, SHOWN)) for row in faulty),
             sum(bool(right(*row, ("CONFIRMED",))) for row in faulty),
-            sum(not right(*row, SHOWN) and usable(row[1]) for row in fixed),
-            sum(not usable(row[1]) for row in fixed),
+            len(fixed),
+            sum(not right(*row, SHOWN) and usable(*row) for row in fixed),
+            sum(row[1] is not None and not usable(*row) for row in fixed),
+            sum(bool(row[0].open_fault and right(*row, SHOWN)) for row in fixed),
         ]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
         lines.append(f"| {name} | " + " | ".join(map(str, counts)) + f" | {_median(mine)} |")
@@ -125,7 +128,8 @@ def _every(rows: Sequence[Row]) -> list[str]:
         if facts.get("status") == "PARTIAL" and facts.get("reasons"):
             verdict = f"{verdict} ({facts['reasons'][0][:120]})"
         seconds = facts.get("seconds", "")
-        kind = f"{trial.kind}, tool gone: all others called" if facts.get("tool_gone") else trial.kind
+        kind = f"{trial.kind}, tool gone: all others called" if facts.get("tool_gone") else str(trial.kind)
+        kind = f"{kind}, {trial.open_fault} is open in it" if trial.open_fault else kind
         lines.append(f"| {cell(trial.start.target)} | {kind} | {cell(verdict)} | {cell(', '.join(told))} | {seconds} |")
     return lines
 

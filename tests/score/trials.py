@@ -19,12 +19,15 @@ Kind = Literal["vulnerable", "fixed", "unfixed", "safe", "useful", "all"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One run. `classes`: of the known fault, any of which is right; `allow`: values of `--allow`."""
+    """One run. `classes`: of the known fault, any of which is right; `allow`: values of `--allow`. `open_fault`: the
+    entry of another known fault of the same class, which a version that mended this one still has.
+    """
 
     start: Start
     kind: Kind
     classes: tuple[str, ...]
     allow: tuple[str, ...]
+    open_fault: str = ""
 
     @property
     def name(self) -> str:
@@ -61,5 +64,7 @@ def read_trials(*, all_tools: bool = False) -> list[Trial]:
             kind: Kind = "unfixed" if entry["kind"] == "unfixed" else "vulnerable" if first else "fixed"
             tools = entry.get("tools_at_fault", ())
             allow = ("*",) if all_tools or not tools else tuple(tools)
-            trials.append(Trial(start, kind, tuple(entry["classes"]), allow))
+            version = start.target.rpartition("==" if "==" in start.target else "@")[2]
+            open_fault = entry.get("open_faults", {}).get(version, "")
+            trials.append(Trial(start, kind, tuple(entry["classes"]), allow, open_fault))
     return sorted(trials, key=lambda trial: trial.start.kind == "benign")
