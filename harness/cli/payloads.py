@@ -17,7 +17,15 @@ from harness.pipeline.payloads import check_payloads, payloads_dir, read_payload
 from harness.probing.payloads.placeholders import ENCODINGS, PLACEHOLDERS
 
 
-@click.group("payloads")
+@click.group(
+    "payloads",
+    epilog="""\b
+Examples:
+  harness payloads list ssrf
+  harness payloads show command-injection/separator
+  harness payloads check
+""",
+)
 def command() -> None:
     """The payloads that allowlisted tools are called with, what each predicts, and its control."""
 

@@ -551,6 +551,7 @@ def test_every_kind_that_is_noted_is_declared() -> None:
     for analyzer in registry.ANALYZERS:
         if analyzer.name.startswith("behavior."):
             assert analyzer.rules
-            assert all(rule.id.startswith(f"{analyzer.name}.") for rule in analyzer.rules)
+            prefixes = (f"{analyzer.name}.", f"{analyzer.name.removeprefix('behavior.')}.")
+            assert all(rule.id.startswith(prefixes) for rule in analyzer.rules)
     severities = {severity for _, _, expected in CASES.values() for severity in expected.values()}
     assert severities <= {severity.value for severity in Severity}

@@ -34,7 +34,7 @@ def test_verdicts_and_exit_codes(run_harness: Run, tmp_path: Path) -> None:
     result = json.loads(good.stdout)
     assert (result["status"], result["verdict"], result["target"]["kind"]) == ("COMPLETED", "SAFE", "tools")
     assert result["recording"] == {
-        "bundle": None, "recorder": "none", "grade": "none", "phases": [], "events": 0, "lost": 0,
+        "bundle": None, "recorder": "none", "grade": "none", "network": "none", "phases": [], "events": 0, "lost": 0,
     }  # fmt: skip
     servers = {"servers": {"calm": {"tools": [GOOD]}, "wild": {"tools": [GOOD, BAD]}}}
     bad = run_harness("scan", saved(tmp_path / "b.tools.json", servers), "--format", "json", **NO_ENGINE)
