@@ -20,6 +20,8 @@ from harness.probing.oracle.sent import disguised, echoes, holds, joins, leaves,
 #: A shorter marker turns up by chance.
 SHORTEST = 6
 _CREATING = frozenset({"create", "write", "mkdir", "rename", "link"})
+#: Whether a path is there (`access`) is asked by guards too, before they refuse it.
+_OPENING = frozenset({"read", "write", "create", "delete", "rename", "link", "chmod"})
 _CHANGING = frozenset({"write", "create", "delete", "rename", "chmod"})
 #: Bounds on what one call may take (bytes); both are far beyond what a useful answer needs.
 MEMORY_BYTES = 512 << 20
@@ -116,7 +118,7 @@ def _sight(effect: Effect, call: Call, outcome: Outcome, world: World, sent: tup
         case EffectKind.CHANGED:
             return _file(effect, call, outcome.files, _CHANGING)
         case EffectKind.OPENED:
-            return _file(effect, call, outcome.files, None)
+            return _file(effect, call, outcome.files, _OPENING)
         case EffectKind.EXECUTED:
             return _executed(effect, call, outcome)
         case EffectKind.STUB_CALLED:
@@ -138,7 +140,7 @@ def _sight(effect: Effect, call: Call, outcome: Outcome, world: World, sent: tup
 _BINDS_NAMES = frozenset({BoundaryKind.ROOT, BoundaryKind.READ_ONLY, BoundaryKind.ALLOWLIST})
 
 
-def _file(effect: Effect, call: Call, files: Sequence[OpenedFile], ways: frozenset[str] | None) -> Sighting | None:
+def _file(effect: Effect, call: Call, files: Sequence[OpenedFile], ways: frozenset[str]) -> Sighting | None:
     """A path that was opened so. What was created below a new folder counts for the folder."""
     path = posixpath.normpath(effect.path) if effect.path.startswith("/") else ""
     if not path:
@@ -148,7 +150,7 @@ def _file(effect: Effect, call: Call, files: Sequence[OpenedFile], ways: frozens
         file
         for file in files
         if file.ok
-        and (ways is None or file.how in ways)
+        and file.how in ways
         and (posixpath.normpath(file.path) == path or (below and within(file.path, path)))
     ]
     if not seen:

@@ -65,6 +65,11 @@ def proven(call: Call, outcome: Outcome) -> bool:
         pytest.param(created(MADE), came(files=(file(f"{MADE}x"),)), id="a file whose name only begins so"),
         pytest.param(created(MADE), came(files=(file(MADE, ok=False),)), id="creating it was refused"),
         pytest.param(created(MADE), came(files=(file(MADE, "access"),)), id="it was only looked for"),
+        pytest.param(
+            Effect(kind=EffectKind.OPENED, path=f"{OUTSIDE}/account.txt"),
+            came("outside of the workspace", "tool-error", files=(file(f"{OUTSIDE}/account.txt", "access"),)),
+            id="a guard asked whether it is there",
+        ),
         pytest.param(created(MADE), came(files=(file(MADE, "read", ok=False),)), id="it could not be read"),
         pytest.param(created(MADE), came(files=(file(MADE, "delete"),)), id="it was only deleted"),
         pytest.param(created("made"), came(files=(file("made"),)), id="a prediction that is no path"),
