@@ -132,6 +132,9 @@ class DriftFold:
             Skip(item=f"later looks at {name}", reason=SkipReason.TARGET, detail="not read to the end again")
             for name in unread
         )
+        if not any(look.days for look in self._looks):
+            detail = "the target's clock can't be set here: what it does only after a date is not known"
+            skips += (Skip(item="a life with a later clock", reason=SkipReason.OPERATOR, detail=detail),)
         seen = len(self._looks)
         return Coverage(
             subjects={"looks": Tally(discovered=seen + len(skips), analyzed=seen, skipped=skips)} if self._asked else {}
