@@ -67,7 +67,7 @@ class LaunchSpec(Record):
     `executables` may be run, and `links` maps paths to what symbolic links there point to. With `foreign`, that image
     is started instead of the sandbox image `image`, and `volume` holds the gate. With `record`, a recorder sees every
     system call from the first on; its events carry `session`, and times in nanoseconds since `epoch` (CLOCK_MONOTONIC).
-    `path_after` are folders for the end of PATH.
+    `path_after` are folders for the end of PATH. `stealth`: a network namespace of its own, with a plausible interface.
     """
 
     image: str
@@ -87,6 +87,7 @@ class LaunchSpec(Record):
     session: str = "main"
     epoch: int = 0
     network: NetworkChoice = NetworkChoice.NONE
+    stealth: bool = False
     authority: str = ""
     decoys: dict[str, str] = {}
     hosts: tuple[PlantedHost, ...] = ()

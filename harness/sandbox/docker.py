@@ -18,6 +18,7 @@ from harness.model.options import Limits, NetworkChoice
 from harness.model.recording import ImageFact
 from harness.model.target import ImageConfig, InstallPlan
 from harness.sandbox.base import APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
+from harness.sandbox.cable import Cable, start_cable
 from harness.sandbox.containers import Doomed, background, doomed
 from harness.sandbox.engine import Engine
 from harness.sandbox.foreign import GATE_FOLDER, foreign_config, image_config
@@ -31,6 +32,7 @@ from harness.sandbox.hardening import (
     LABEL_RUN,
     USER_ID,
     VolumeMount,
+    cable_config,
     gated_config,
     gateway_config,
     joined_config,
@@ -129,8 +131,10 @@ class DockerSandbox:
             began = time.monotonic()
             if spec.record and not traced:
                 await self.prepare_recorder()
-            gateway = None
-            if spec.network is not NetworkChoice.NONE:
+            gateway = cable = None
+            if spec.network is not NetworkChoice.NONE and spec.stealth:
+                gateway, cable = await self._apart(tasks, collected)
+            elif spec.network is not NetworkChoice.NONE:
                 gateway = await self._gateway(collected)
             warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
             path = await engine.image_path(image.id)
@@ -151,7 +155,7 @@ class DockerSandbox:
             if foreign is not None:
                 config = foreign_config(config, foreign, spec.limits.tmpfs_bytes)
             if gateway is not None:
-                config = joined_config(config, gateway.name)
+                config = joined_config(config, gateway.name if cable is None else cable.name)
             held_stderr = spec.limits.stderr_bytes
             world = None if gateway is None else gateway.joinable
             async with gated(
@@ -191,6 +195,8 @@ class DockerSandbox:
                 if gateway is not None:
                     process.network = gateway
                     seed.setdefault(TRUST_FILE, await enter_world(gateway, spec))
+                if cable is not None:
+                    await cable.ready()
                 try:
                     await container.seed(seed_bytes(seed, executables=spec.executables, links=spec.links))
                     await container.open_gate(nonce)
@@ -201,6 +207,8 @@ class DockerSandbox:
                     warden.close()
                     if gateway is not None:
                         gateway.close()
+                    if cable is not None:
+                        cable.close()
 
     async def prepare_recorder(self) -> None:
         if self._shared is None or not self._shared.usable:
@@ -230,6 +238,14 @@ class DockerSandbox:
         gateway = self._gateways.pop(0)
         collected.names.append(gateway.name)
         return gateway
+
+    async def _apart(self, tasks: anyio.abc.TaskGroup, collected: Doomed) -> tuple[Gateway, Cable]:
+        """A gateway at one end of a cable, and what the target joins at the other."""
+        shop, image = self._shop, (await self._image(GATEWAY_IMAGE)).id
+        config = cable_config(image=image, labels=shop.labels("cable"))
+        cable = await start_cable(shop.engine, tasks, collected, shop.name("cable"), config)
+        config = gateway_config(image=image, labels=shop.labels("gateway"), cable=cable.name)
+        return start_gateway(shop.engine, tasks, collected, shop.name("gateway"), config), cable
 
     async def use_strace(self) -> str | None:
         warden, tracer = await self._image(WARDEN_IMAGE), await self._image(TRACER_IMAGE)

@@ -174,15 +174,41 @@ def tracer_config(
 
 
 def gateway_config(
-    *, image: str, labels: Mapping[str, str], mechanism: str = "auto", runtime: str | None = None
+    *,
+    image: str,
+    labels: Mapping[str, str],
+    mechanism: str = "auto",
+    runtime: str | None = None,
+    cable: str | None = None,
 ) -> dict[str, Any]:
     """The create request of a gateway: no interface but its own loopback, on which it makes the whole world.
 
     Root with the capabilities to set that up and to become somebody else; it gives up all of them before a target
     runs. Names and resolver are what the joining target sees. `mechanism`: auto, or redirect for the fallback.
+    `cable`: the container whose namespace the target joins instead; a gateway is in its pid namespace, by which it
+    hands an interface over (no more than NET_ADMIN in both is needed for that).
     """
+    config = _namespace_config(image, labels, runtime)
+    config["Cmd"] = [mechanism] if cable is None else [mechanism, "apart"]
+    host = config["HostConfig"]
+    host["CapAdd"].append("NET_RAW")
+    if cable is not None:
+        host["PidMode"] = f"container:{cable}"
+    return config
+
+
+def cable_config(*, image: str, labels: Mapping[str, str], runtime: str | None = None) -> dict[str, Any]:
+    """The create request of the container whose network namespace a target joins, apart from the gateway's.
+
+    Of the gateway's image; it gives up its capabilities as soon as its interface is configured, and runs nothing.
+    """
+    return {**_namespace_config(image, labels, runtime), "Cmd": ["cable"]}
+
+
+def _namespace_config(image: str, labels: Mapping[str, str], runtime: str | None) -> dict[str, Any]:
+    """What gateway and cable have in common."""
     host = _host_config(memory=GATEWAY_MEMORY_BYTES, pids=GATEWAY_PIDS, cpus=1.0, open_files=8192, seccomp=None)
-    host["CapAdd"] = ["NET_ADMIN", "NET_RAW", "SETUID", "SETGID"]
+    host["CapAdd"] = ["NET_ADMIN", "SETUID", "SETGID"]
     host["Init"] = False
     host["Dns"] = [RESOLVER]
     host["ExtraHosts"] = [f"{HOSTNAME}:{OWN_ADDRESS}"]
@@ -195,7 +221,6 @@ def gateway_config(
         "Hostname": HOSTNAME,
         "NetworkDisabled": False,
         "Entrypoint": ["/usr/bin/python3", "-I", "-S", "/opt/gateway"],
-        "Cmd": [mechanism],
         "HostConfig": host,
     }
 

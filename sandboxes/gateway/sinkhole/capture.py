@@ -42,18 +42,22 @@ class Capture:
         os.close(self.orders)
 
 
-def packet_socket(kind: socket.SocketKind, force: int) -> socket.socket:
-    """A packet socket on `lo` that sees each packet once. Needs CAP_NET_RAW, and CAP_NET_ADMIN for its buffer."""
+def packet_socket(kind: socket.SocketKind, force: int, interface: str = "lo", *, both: bool = False) -> socket.socket:
+    """A packet socket that sees each packet that comes in once (on `lo` all do), and what goes out with `both`.
+
+    Needs CAP_NET_RAW, and CAP_NET_ADMIN for its buffer.
+    """
     made = socket.socket(socket.AF_PACKET, kind, 0)
-    made.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+    if not both:
+        made.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, force)
-    made.bind(("lo", _ETH_P_ALL))
+    made.bind((interface, _ETH_P_ALL))
     return made
 
 
-def start(path: str, drop: object) -> Capture:
+def start(path: str, drop: object, interface: str = "lo") -> Capture:
     """Fork the capturing process; `drop` is called there to give up privileges. Returns the parent's side."""
-    taps = packet_socket(socket.SOCK_RAW, RECEIVE_BUFFER)
+    taps = packet_socket(socket.SOCK_RAW, RECEIVE_BUFFER, interface, both=interface != "lo")
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     os.write(file, GLOBAL_HEADER)
     orders_in, orders_out = os.pipe()

@@ -18,6 +18,11 @@ from sinkhole import capture, filters
 #: The target's own addresses: a home network's, as a developer's machine has them.
 OWN_V4, OWN_V6 = "192.168.1.24", "fd5e:8c1a:77b2::24"
 OWN = (OWN_V4, OWN_V6, "127.0.0.1", "::1")
+#: With a cable between the target's namespace and ours: the router's addresses, ours; both ends; and their hardware
+#: addresses (the first three bytes are vendors': of a router, and of a desktop's network card).
+ROUTER_V4, ROUTER_V6 = "192.168.1.1", "fd5e:8c1a:77b2::1"
+INSIDE, OUTSIDE = "eth0", "lan"
+_INSIDE_MAC, _OUTSIDE_MAC = "a4:bb:6d:4e:19:c7", "c0:56:27:8a:33:1e"
 CAPTURE_FILE = "/tmp/capture"  # noqa: S108 - a memory file system of the container's own
 UNPRIVILEGED = 65533
 #: Outside of the kernel's range for clients.
@@ -46,13 +51,17 @@ class SetupError(Exception):
 
 @dataclass
 class Prepared:
-    """All that was opened. `redirected`: destinations come from the connection tracking, datagrams from packets."""
+    """All that was opened. `redirected`: destinations come from the connection tracking, datagrams from packets.
+
+    `apart`: the target is at the other end of a cable, and its sockets on loopback are not here.
+    """
 
     port: int
     mechanism: str
     ipv6: bool
     capture: capture.Capture
     packets: socket.socket
+    apart: bool = False
     listeners: list[socket.socket] = field(default_factory=list)
     receivers: list[socket.socket] = field(default_factory=list)
     senders: dict[int, socket.socket] = field(default_factory=dict)
@@ -63,20 +72,27 @@ class Prepared:
         return self.mechanism == "redirect"
 
 
-def prepare(wanted: str = "auto") -> Prepared:
-    """Do it all. `wanted`: auto, or redirect to take the fallback. Raises SetupError, OSError."""
-    ipv6 = _addresses()
+def prepare(wanted: str = "auto", *, apart: bool = False) -> Prepared:
+    """Do it all. `wanted`: auto, or redirect to take the fallback.
+
+    `apart`: the target joins the namespace of the first process of our pid namespace (`sinkhole.cable`), to which a
+    cable is laid, instead of ours. Raises SetupError, OSError.
+    """
+    ipv6 = _cable() if apart else _addresses()
     port, listeners, receivers = _sockets(ipv6)
     mechanism = _rules(port, ipv6, wanted, listeners[0])
+    if apart and mechanism != "tproxy":
+        raise SetupError("a cable needs tproxy, which this kernel lacks")
     senders = {4: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)}
     if ipv6:
         senders[6] = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    packets = capture.packet_socket(socket.SOCK_DGRAM, 16 << 20)
+    interface = OUTSIDE if apart else "lo"
+    packets = capture.packet_socket(socket.SOCK_DGRAM, 16 << 20, interface)
     filter_packets(packets, attempts=False, datagrams=mechanism == "redirect")
     for made in (*listeners, *receivers, *senders.values(), packets):
         made.setblocking(False)
-    writer = capture.start(CAPTURE_FILE, drop_privileges)
-    return Prepared(port, mechanism, ipv6, writer, packets, listeners, receivers, senders)
+    writer = capture.start(CAPTURE_FILE, drop_privileges, interface)
+    return Prepared(port, mechanism, ipv6, writer, packets, apart, listeners, receivers, senders)
 
 
 def filter_packets(packets: socket.socket, *, attempts: bool, datagrams: bool) -> None:
@@ -118,6 +134,31 @@ def _addresses() -> bool:
     except SetupError:
         return False
     return True
+
+
+def _cable() -> bool:
+    """Lay a cable to the target's namespace; every address but the target's is then local here."""
+    configure(
+        4,
+        f"link set lo up\nlink add {OUTSIDE} address {_OUTSIDE_MAC} type veth"
+        f" peer name {INSIDE} address {_INSIDE_MAC} netns 1\n"
+        f"addr add {ROUTER_V4}/32 dev {OUTSIDE}\nlink set {OUTSIDE} up\n"
+        f"route add local default dev lo src {ROUTER_V4}\nroute add {OWN_V4}/32 dev {OUTSIDE} table local\n",
+    )
+    try:
+        configure(
+            6,
+            f"addr add {ROUTER_V6}/128 dev {OUTSIDE} nodad\nroute add local default dev lo src {ROUTER_V6}\n"
+            f"route add {OWN_V6}/128 dev {OUTSIDE} table local\n",
+        )
+    except SetupError:
+        return False
+    return True
+
+
+def configure(version: int, lines: str) -> None:
+    """Have `ip` do what the lines say, for IPv4 or IPv6. Raises SetupError."""
+    _run(["ip", f"-{version}", "-batch", "-"], lines)
 
 
 def _run(command: list[str], text: str) -> None:

@@ -12,8 +12,13 @@ from sinkhole.wire import encode
 def main() -> None:
     """Run. Exit code 0 after an orderly end, 1 when the machine lacks something (told in a frame)."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else "auto"
+    if wanted == "cable":
+        from sinkhole import cable
+
+        cable.main()
+        return
     try:
-        prepared = prepare(wanted)
+        prepared = prepare(wanted, apart="apart" in sys.argv[2:])
         drop_privileges()
     except (SetupError, OSError) as error:
         os.write(1, encode({"kind": "failed", "reason": str(error)}))
