@@ -194,10 +194,10 @@ class EgressFold:
         """A mail that a call sent: did all who got it stand in what was asked for?"""
         beyond = envelope.unnamed(self._named.ever)
         if beyond:
-            asked = self._named.by(where.call)
+            asked = self._named.readers(where.call, envelope.recipients)
             kind = kinds.HIDDEN_COPY if asked else kinds.FIXED_RECIPIENT
             text = f"mail to {', '.join(beyond[:8])}"
-            self._note(kind, event.host, event, where, f"{text}; named was {', '.join(sorted(asked)[:8]) or 'nobody'}")
+            self._note(kind, event.host, event, where, f"{text}; named was {', '.join(asked[:8]) or 'nobody'}")
 
     def _near(self, event: FlowEvent, where: Where, text: str) -> None:
         """A local or private destination."""

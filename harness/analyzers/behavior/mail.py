@@ -13,6 +13,8 @@ from harness.model.recording import FlowEvent
 MAX_CALLS = 4096
 MAX_ADDRESSES = 256
 MAX_CHARACTERS = 64 << 10
+#: A path in an envelope is no longer (RFC 5321, 4.5.3.1.3).
+MAX_NAME = 256
 _ADDRESS = re.compile(r"[\w.+%'*/=?^{|}~-]{1,64}@[\w.-]{1,190}")
 #: Commands of RFC 5321; the path may come without its brackets.
 _ENVELOPE = re.compile(r"\s*(MAIL FROM|RCPT TO)\s*:\s*<?([^<>\s]{1,260})>?", re.IGNORECASE)
@@ -41,7 +43,7 @@ class Envelope:
 
 
 class Named:
-    """The addresses in the arguments of each call."""
+    """Whom the arguments of each call name: addresses in them, and short texts that are one as a whole."""
 
     def __init__(self) -> None:
         self._calls: dict[str, frozenset[str]] = {}
@@ -51,22 +53,26 @@ class Named:
         """Learn from a call that is about to be made."""
         if len(self._calls) >= MAX_CALLS:
             return
-        found = frozenset(_addresses(event.call.params))
+        found = frozenset(_names(event.call.params))
         self._calls[event.call.id] = found
         if len(self._all) < MAX_CALLS:
             self._all |= found
 
-    def by(self, call: str | None) -> frozenset[str]:
-        """The addresses that this call named; of all calls where it is not known which it was."""
-        return self._calls.get(call, frozenset(self._all)) if call is not None else frozenset(self._all)
+    def readers(self, call: str | None, recipients: Iterable[str]) -> list[str]:
+        """Whom this call named as readers: those of the recipients whom it names, and every address in it.
+
+        Where it is not known which call it was, of all calls.
+        """
+        named = self._calls.get(call, frozenset(self._all)) if call is not None else frozenset(self._all)
+        return sorted({name for name in named if "@" in name and " " not in name} | (named & set(recipients)))
 
     @property
     def ever(self) -> set[str]:
-        """The addresses that any call named: a draft may be written by one call and sent by another."""
+        """The names that any call gave: a draft may be written by one call and sent by another."""
         return self._all
 
 
-def _addresses(value: JsonValue) -> set[str]:
+def _names(value: JsonValue) -> set[str]:
     found: set[str] = set()
     room = MAX_CHARACTERS
     stack: list[JsonValue] = [value]
@@ -74,6 +80,8 @@ def _addresses(value: JsonValue) -> set[str]:
         node = stack.pop()
         if isinstance(node, str):
             found.update(match.lower() for match in _ADDRESS.findall(node[:room]))
+            if len(node) <= MAX_NAME:
+                found.add(node.strip().lower())
             room -= len(node)
         elif isinstance(node, dict):
             stack.extend(node.values())

@@ -259,6 +259,7 @@ HIDDEN = "behavior.egress.hidden-recipient"
     [
         ({"to": "Sam <sam@x.test>"}, ("sam@x.test", "desk@y.test"), "HIGH"),
         ({"to": "sam@x.test"}, ("desk@y.test",), "HIGH"),
+        ({"to": "sam"}, ("sam", "desk@y.test"), "HIGH"),
         ({"text": "hello"}, ("desk@y.test",), "LOW"),
         ({"to": ["sam@x.test", "Kim@x.test"]}, ("sam@x.test", "kim@x.test"), None),
         ({"to": "sam@x.test"}, ("sam@x.test", "me@mine.test"), None),
