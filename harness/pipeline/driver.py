@@ -91,6 +91,11 @@ class Driver:
         self.facts = SchemaFacts()
         self._world: World | None = None
 
+    @property
+    def surface(self) -> Surface | None:
+        """What it declared at first; None when it was never seen."""
+        return self._surface
+
     async def run(self, planner: Planner, seconds: float) -> None:
         """Follow the plan for at most `seconds`. Raises EngineError; the target's doings are recorded instead."""
         deadline = anyio.current_time() + seconds

@@ -35,6 +35,7 @@ from harness.pipeline.probes import catalog
 from harness.pipeline.progress import Progress
 from harness.pipeline.second_look import Foresight, SecondLook
 from harness.pipeline.supply import Supply
+from harness.pipeline.unwatched import Unwatched
 from harness.probing.plan_of_run import plan_of_run
 from harness.probing.planner import Planner
 from harness.probing.starting import StartFacts
@@ -129,7 +130,8 @@ class Recorder:
         if self._options.network is not NetworkChoice.NONE:
             self._know(network=str(self._options.network))
             with suppress(HarnessError):
-                await sandbox.prepare_network(2 if self._options.stock_client else 1)
+                if not self._options.stealth:
+                    await sandbox.prepare_network(2 if self._options.stock_client else 1)
         with self._phase(Phase.FETCH):
             acquired = self.acquired or await acquire(
                 ref, self._options, packages_dir(), self._progress.note, images=sandbox.image
@@ -176,10 +178,15 @@ class Recorder:
                 payloads: tuple[Payload, ...] = ()
                 if self._options.active is ActiveLevel.TOOL_CALLS:
                     payloads = await anyio.to_thread.run_sync(read_payloads)
+                unwatched = Unwatched(sandbox, supply, self._bundle, self._entropy, self._options, self._progress)
                 plan = plan_of_run(self._options, supply.facts(), catalog(), payloads, driver.facts)
                 began = self._bundle.elapsed_ms
                 await driver.run(plan, self._options.timeout)
                 left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000
+                number = driver.actions + 1
+                if await unwatched.take(driver.answered or Adjustment(), number, left, driver.surface):
+                    number += 1
+                    left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000
                 if self._foresight is not None and self._manifest.canaries:
                     look = SecondLook(
                         sandbox,
@@ -190,7 +197,7 @@ class Recorder:
                         self._progress,
                         self._foresight,
                     )
-                    await look.take(driver.answered or Adjustment(), driver.actions + 1, left)
+                    await look.take(driver.answered or Adjustment(), number, left)
 
     async def _can_record(self, sandbox: Sandbox) -> bool:
         """Find what records system calls, and say once what takes the place of something better.

@@ -64,7 +64,12 @@ class Supply:
         self._garden = Garden(entropy)
         self._renewed = False
         self._record = record
-        self._world = {"network": options.network, "answers": options.respond, "authority": entropy.seed()}
+        self._world = {
+            "network": options.network,
+            "stealth": options.stealth,
+            "answers": options.respond,
+            "authority": entropy.seed(),
+        }
         self._decoys = {kind: entropy.nonce() for kind in DECOYS}
         self._own = len(entry.argv)
         self._make: Callable[[Callable[[], str]], LaunchSpec] = partial(

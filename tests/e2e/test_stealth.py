@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from test_egress import living, sandbox  # noqa: F401 - a fixture
 
+from harness.analyzers.behavior.apart import LIFE
 from harness.sandbox.capture import check_capture
 from harness.sandbox.docker import DockerSandbox
 
@@ -75,3 +78,31 @@ async def test_it_finds_a_home_network_and_nothing_of_ours(sandbox: DockerSandbo
     assert life.end.complete and not life.end.capture_dropped
     checked = await check_capture(tmp_path / "pcap", [(flow.protocol, flow.local, flow.remote) for flow in life.flows])
     assert checked is not None and checked.unmatched == () and checked.packets == life.end.packets
+
+
+@pytest.mark.parametrize("mode", ["shy", "shy-benign"])
+def test_who_looked_around_lives_once_more_and_is_told_by_what_it_does_there(mode: str, tmp_path: Path) -> None:
+    program = str(Path(sys.executable).with_name("harness"))
+    server = Path(__file__).parents[1] / "servers" / "shy.py"
+    fixed = ("--active", "none", "--no-stock-client", "--no-progress", "--format", "json", "--recorder", "ebpf")
+    argv = (
+        program,
+        "run",
+        str(server),
+        f"--arg={mode}",
+        "--network",
+        "answer",
+        *fixed,
+        "--bundle",
+        str(tmp_path / "b"),
+    )
+    done = subprocess.run(argv, capture_output=True, timeout=300, check=False)
+    result = json.loads(done.stdout)
+    found = [f for f in result["findings"] if f["rule_id"] == "behavior.evasion.otherwise-unwatched"]
+    texts = " ".join(part["text"] for finding in found for part in finding["evidence"])
+    assert len(found) == (2 if mode == "shy" else 0), (texts, done.stderr)
+    if mode == "shy":
+        assert "drop.collector-service.net" in texts and "/id" in texts
+    assert [a["status"] for a in result["analyzers"] if a["name"] == "behavior.evasion"] == ["COMPLETED"]
+    sessions = [json.loads(line).get("session") for line in (tmp_path / "b" / "plan.jsonl").read_text().splitlines()]
+    assert LIFE in sessions

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from harness.analyzers.behavior.apart import OTHERWISE, Apart
 from harness.analyzers.behavior.attribution import Where
 from harness.analyzers.behavior.effects import OPENS
 from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.places import Place, PlaceKind, PlaceTable
 from harness.model.finding import EvidenceLevel, Severity, Threat
-from harness.model.recording import ProcessEvent, SyscallEvent
+from harness.model.recording import Event, FlowEvent, LookEvent, ProcessEvent, SyscallEvent
 
 _HEURISTIC = EvidenceLevel.HEURISTIC
 _THREAT = Threat.SANDBOX_EVASION
@@ -121,6 +122,7 @@ class EvasionFold(BehaviorFold):
         self._families: dict[str, tuple[SyscallEvent, Where]] = {}
         self._lookers: dict[tuple[str, int], int] = {}
         self._sleepers: dict[tuple[str, int], tuple[int, int]] = {}
+        self._apart = Apart()
 
     def syscall(self, event: SyscallEvent) -> None:
         """Judge one call."""
@@ -176,6 +178,8 @@ class EvasionFold(BehaviorFold):
 
     def process(self, event: ProcessEvent) -> None:
         """A process that looked and ended: did it do anything in between?"""
+        if event.what == "exec":
+            self._apart.take(event, self.attribution.where(event))
         if event.what in ("fork", "exec"):
             self._woken(event, f"{event.what}: {event.path or event.child}")
         if event.what != "exit":
@@ -187,8 +191,14 @@ class EvasionFold(BehaviorFold):
                 text = f"ended with code {event.code}, {event.seq - seq} events after its look"
                 self.ledger.note(LOOKS_AND_ENDS, "ends", event, where, text)
 
+    def other(self, event: Event) -> None:
+        """Flows and looks, by the life that they were in."""
+        if isinstance(event, (FlowEvent, LookEvent)):
+            self._apart.take(event, Where(event.session, event.phase, self.attribution.nobody))
+
     def close(self) -> None:
-        """Judge the families together."""
+        """Judge the families together, and the lives."""
+        self._apart.close(self.ledger)
         if len(self._families) >= FAMILIES:
             for family in sorted(self._families):
                 event, where = self._families[family]
@@ -202,4 +212,4 @@ class EvasionAnalyzer(BehaviorAnalyzer):
     name = "behavior.evasion"
     description = "container and debugger tell-tales looked at, long sleeps, self-tracing (soft signals)"
     fold = EvasionFold
-    kinds = (LOOKS, LOOKS_OFTEN, LOOKS_AND_ENDS, SLEEPS, ACTS_AFTER_SLEEP, TRACES_ITSELF, HIDES)
+    kinds = (LOOKS, LOOKS_OFTEN, LOOKS_AND_ENDS, SLEEPS, ACTS_AFTER_SLEEP, TRACES_ITSELF, HIDES, OTHERWISE)
