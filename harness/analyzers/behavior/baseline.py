@@ -61,8 +61,12 @@ PATHS: tuple[UsualPath, ...] = (
     UsualPath(r"/home/user/\.gitconfig|/home/user/\.config/git/config", r"git.*", "Git reads its settings"),
     UsualPath(r".*/\.git/config", r"git.*", "Git reads a repository's settings"),
     UsualPath(r".*/\.npmrc", r"node|npm.*|npx.*", "npm reads its settings"),
-    UsualPath(r"/home/user/[._]netrc", r"python.*", "requests looks for passwords of hosts with every request"),
     UsualPath(r"/home/user/\.local/share/ca-certificates/.*", r".*", "certificates that every TLS library reads"),
+)
+
+#: Credentials that a widely used library reads by itself, whoever uses it: told, as what is no news of a server.
+LIBRARY_PATHS: tuple[UsualPath, ...] = (
+    UsualPath(r"/home/user/[._]netrc", r"python.*", "requests looks for passwords of hosts with every request"),
 )
 
 #: During the installation.
@@ -81,6 +85,7 @@ CALLS: tuple[tuple[str, str, str], ...] = (
 
 _PROGRAMS = tuple((re.compile(p.name.replace("*", ".*")), re.compile(p.arguments, re.DOTALL)) for p in PROGRAMS)
 _PATHS = tuple((re.compile(p.path, re.DOTALL), re.compile(p.program), p.writes) for p in PATHS)
+_LIBRARY_PATHS = tuple((re.compile(p.path, re.DOTALL), re.compile(p.program), p.reason) for p in LIBRARY_PATHS)
 _INSTALL_PATHS = tuple((re.compile(p.path, re.DOTALL), re.compile(p.program), p.writes) for p in INSTALL_PATHS)
 _CALLS = tuple((call, re.compile(program)) for call, program, _ in CALLS)
 
@@ -94,6 +99,11 @@ def usual_program(name: str, argv: tuple[str, ...]) -> bool:
 def usual_path(path: str, program: str, *, writing: bool) -> bool:
     """True for a path that this program touches at every start."""
     return any(p.fullmatch(path) and by.fullmatch(program) and (w or not writing) for p, by, w in _PATHS)
+
+
+def read_by_library(path: str, program: str) -> str | None:
+    """Why a library in this program reads these credentials by itself; None where none is known to."""
+    return next((reason for p, by, reason in _LIBRARY_PATHS if p.fullmatch(path) and by.fullmatch(program)), None)
 
 
 def usual_install_path(path: str, program: str, *, writing: bool) -> bool:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from harness.analyzers.behavior.attribution import CALL
-from harness.analyzers.behavior.baseline import usual_path
+from harness.analyzers.behavior.baseline import read_by_library, usual_path
 from harness.analyzers.behavior.effects import FILE_CALLS, OPENS, Effect, What, effects_of
 from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.behavior.ledger import Kind
@@ -55,6 +55,15 @@ ACCOUNT_OWN = Kind(
     threat=Threat.UNCATEGORIZED,
     cwe=522,
     remediation="A fact to know: its client library looks there. What leaves is another matter.",
+)
+ACCOUNT_LIBRARY = Kind(
+    _ACCOUNT,
+    "Read credentials, as a library does",
+    Severity.LOW,
+    "The server opened a file that holds credentials, which a widely used library opens whoever uses it.",
+    threat=Threat.UNCATEGORIZED,
+    cwe=522,
+    remediation="A fact to know. What leaves is another matter.",
 )
 ACCOUNT_TRIED = Kind(
     _ACCOUNT,
@@ -227,7 +236,11 @@ class FilesFold(BehaviorFold):
         kind = done if effect.done else tried
         if kind is ACCOUNT_READ and self._own(place):
             kind = ACCOUNT_OWN
-        self.ledger.note(kind, place.pattern, event, where, text, extra=_because(place))
+        extra = _because(place)
+        library = read_by_library(effect.path, where.process.name) if kind is ACCOUNT_READ else None
+        if library is not None:
+            kind, extra = ACCOUNT_LIBRARY, f"{extra} {library[0].upper()}{library[1:]}."
+        self.ledger.note(kind, place.pattern, event, where, text, extra=extra)
 
     def _own(self, place: Place) -> bool:
         """True for credentials of the service that the target is named after (`keys of AWS`, an AWS server)."""
@@ -307,7 +320,7 @@ class FilesAnalyzer(BehaviorAnalyzer):
     description = "credentials read, start-up files and agents' configurations written, files deleted"
     fold = FilesFold
     kinds = (
-        SECRET_READ, SECRET_TRIED, ACCOUNT_READ, ACCOUNT_OWN, ACCOUNT_TRIED, AGENT_READ, AGENT_TRIED, AGENT_WRITE,
-        PERSISTENCE, CREDENTIAL_WRITE, OUTSIDE_HOME, OUTSIDE_SYSTEM, OUTSIDE_OTHER, DELETED_GIVEN, DELETED,
+        SECRET_READ, SECRET_TRIED, ACCOUNT_READ, ACCOUNT_OWN, ACCOUNT_LIBRARY, ACCOUNT_TRIED, AGENT_READ, AGENT_TRIED,
+        AGENT_WRITE, PERSISTENCE, CREDENTIAL_WRITE, OUTSIDE_HOME, OUTSIDE_SYSTEM, OUTSIDE_OTHER, DELETED_GIVEN, DELETED,
         PLANTED_READ, OTHER_PROCESS,
     )  # fmt: skip

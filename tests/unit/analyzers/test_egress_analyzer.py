@@ -287,3 +287,9 @@ def test_what_began_before_any_call_and_goes_on_between_calls_is_a_pulse_and_wha
     for number in range(1, 8):
         net = called(net, {"text": "hello"}, number).enter("idle").flow("stats.test", b"x", began=number * SECOND)
     assert "behavior.egress.beacon" not in rules(net.closed().judge("behavior.egress"))
+
+
+def test_credentials_that_a_library_reads_by_itself_are_a_fact() -> None:
+    for program, severity in (("/usr/bin/python3.13", "LOW"), ("/usr/bin/node", "MEDIUM")):
+        record = started().exec(program).open("/home/user/.netrc").end()
+        assert rules(record.judge("behavior.files")) == {"behavior.files.account-read": severity}
