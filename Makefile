@@ -8,6 +8,7 @@
 #   make survey   start the corpus of real servers, and write docs/survey.md (resumable; JOBS=1..4)
 #   make score    known faults and benign servers, and write docs/score.md (resumable; JOBS=1..4)
 #   make samples  the faulty sample servers and their twins, and write docs/samples.md
+#   make field    all attacks from the field and their twins; `make test` runs half of them
 #   make clean    remove what dead runs left on the engine
 #
 # ENGINE=no refuses the installation of a Docker engine. TARGET=… chooses what `make run` vets.
@@ -20,7 +21,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: setup venv engine images run test check lint unit gate bench survey score samples clean
+.PHONY: setup venv engine images run test check lint unit gate bench survey score samples field clean
 
 setup: venv engine images
 
@@ -43,7 +44,7 @@ run: setup
 # Images are made while lint and unit tests run: the first waits for packages, the second for nothing.
 test: venv
 	$(MAKE) --jobs=2 --output-sync=line images check
-	$(BIN)/python -m pytest tests --ignore=tests/unit --docker=require
+	$(BIN)/python -m pytest tests --ignore=tests/unit --docker=require -m 'not field'
 
 check: lint unit
 
@@ -70,6 +71,9 @@ score: setup
 
 samples: setup
 	$(BIN)/python -m tests.score.samples --jobs $(JOBS)
+
+field: setup
+	$(BIN)/python -m pytest tests/e2e/test_field_attacks.py --docker=require
 
 clean: venv
 	$(BIN)/harness clean
