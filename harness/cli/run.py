@@ -85,6 +85,15 @@ Examples:
 )
 @click.option("--entry", metavar="NAME", help="Which entry point to start.")
 @click.option(
+    "--transport",
+    type=click.Choice([str(transport) for transport in Transport]),
+    default="stdio",
+    show_default=True,
+    help="How the server is spoken to: over its standard streams, or over HTTP on a port that it listens on.",
+)
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port it listens on (with http).")
+@click.option("--path", default="/mcp", show_default=True, metavar="P", help="The path it serves at (with http).")
+@click.option(
     "--arg",
     "arguments",
     multiple=True,
@@ -153,7 +162,7 @@ Examples:
     type=click.Choice([str(choice) for choice in NetworkChoice]),
     default=None,
     help="A fake internet that answers or refuses, with every attempt recorded; or none at all."
-    " Default: none, and answer where tools are called.",
+    " Default: none, and answer where tools are called or the transport is http.",
 )
 @click.option(
     "--respond",
@@ -181,13 +190,16 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     secrets = environment_of(given["environment"])
     level = ActiveLevel(given["active"])
     calls = level is ActiveLevel.TOOL_CALLS
+    transport = transport_of(given)
     options = RunOptions(
         active=level,
         allow=given["allow"],
         entry=given["entry"],
         arguments=given["arguments"],
         environment=dict.fromkeys(secrets, REDACTED),
-        transport=Transport.STDIO,
+        transport=transport,
+        port=given["port"],
+        path=given["path"],
         constraints=given["constraints"],
         as_of=given["as_of"],
         files=given_files(given["files"]),
@@ -198,10 +210,10 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         start_timeout=given["start_timeout"],
         jobs=given["jobs"],
         runtime=given["runtime"],
-        stock_client=given["stock_client"],
+        stock_client=given["stock_client"] and transport is Transport.STDIO,
         recorder=RecorderChoice(given["recorder"]),
         respond=read_answers(given["respond"]) if given["respond"] is not None else (),
-        network=NetworkChoice(given["network"] or ("answer" if calls else "none")),
+        network=NetworkChoice(given["network"] or ("answer" if calls or transport is Transport.HTTP else "none")),
         idle=given["idle"],
         call_budget=given["call_budget"],
         seed=given["seed"],
@@ -225,6 +237,24 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     if not given["no_progress"]:
         stderr_console().print(workflow_safe(f"recording: {bundle_of(result.recording.bundle, given['bundle'])}"))
     return int(result.exit_code)
+
+
+def transport_of(given: dict[str, Any]) -> Transport:
+    """The transport that the options ask for. Raises UsageError for what does not go together."""
+    transport = Transport(given["transport"])
+    if transport is Transport.STDIO:
+        if given["port"] is not None:
+            raise UsageError("--port goes with --transport http", remedy="add --transport http")
+        return transport
+    if given["port"] is None:
+        raise UsageError("--transport http needs the port", remedy="add --port N, and --path P where it is not /mcp")
+    if given["network"] == "none":
+        raise UsageError(
+            "a server on a port is reached through the fake internet's gateway", remedy="use --network refuse"
+        )
+    if not given["path"].startswith("/") or not given["path"].isascii() or " " in given["path"]:
+        raise UsageError("--path is no path of a URL", remedy="write it from the first slash on: /mcp")
+    return transport
 
 
 def environment_of(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -23,7 +23,8 @@ class KernelEvent(EventBase):
     `pid`, `tid` and `parent` are numbers in the target's pid namespace; 0 where a process lives outside of it.
     Text is exact where `notes` lacks `escaped`; with it, bytes that are not UTF-8 are `\\xNN` and backslashes doubled.
     `notes` may hold: escaped, cut, unreadable, relative, deleted, detached, nested, x32, compat32, entered,
-    changed (a claimed path was another one when the call began), claimed (an exec as it was asked for: strace's).
+    changed (a claimed path was another one when the call began), claimed (an exec as it was asked for: strace's),
+    relayed (written to a connection of the harness' own to what the target serves; its ends are left out).
     """
 
     record: int = -1

@@ -48,7 +48,8 @@ class Adjustment(Record):
 
     The argument vector becomes entry + `subcommand` + the operator's arguments + `arguments`. `environment` never
     holds a name that the operator gave. `files`: text by path below the home directory. `of_its_time`: dependencies
-    as of the release. `patience`: seconds to wait for the first answer instead of the option's, if smaller.
+    as of the release. `patience`: seconds to wait for the first answer instead of the option's, if smaller. `port`, and
+    `path` beside it: it is spoken to over HTTP there, not over its standard streams.
     """
 
     subcommand: tuple[str, ...] = ()
@@ -57,6 +58,8 @@ class Adjustment(Record):
     files: dict[str, str] = {}
     of_its_time: bool = False
     patience: float | None = None
+    port: int | None = None
+    path: str = ""
 
 
 class Action(Record):

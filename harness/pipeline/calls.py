@@ -16,6 +16,7 @@ from harness.pipeline.session import Session
 from harness.probing.digest import RESOLVER, Digest, call_phase
 from harness.probing.results import bounded, joined
 from harness.protocol.era import with_envelope
+from harness.protocol.http_session import HttpSession
 from harness.protocol.outcomes import Answer, Closed, RpcError, TimedOut, Unreadable
 from harness.protocol.outcomes import Outcome as Reply
 from harness.protocol.session import RawSession
@@ -50,12 +51,16 @@ class Caller:
         await session.enter(phase)
         raw.phase = phase
         params: JsonObject = dict(call.params)
+        if isinstance(raw, HttpSession):
+            raw.headers = dict(call.headers)
         began = anyio.current_time()
         reply = await raw.request(
             call.method,
             with_envelope(params) if era is Era.STATELESS else params,
             timeout=self._options.call_timeout,
         )
+        if isinstance(raw, HttpSession):
+            raw.headers = {}
         seconds = round(anyio.current_time() - began, 3)
         if isinstance(reply, TimedOut) and not reply.blocked:
             await raw.notify(

@@ -27,13 +27,14 @@ from harness.pipeline.schema_facts import SchemaFacts
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
+from harness.pipeline.wire import place_of, spoken_to
 from harness.pipeline.world import plant
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
 from harness.protocol.discovery import discover
 from harness.protocol.handshake import Greeting, greet
 from harness.protocol.observe import look
-from harness.protocol.session import RawSession, raw_session
+from harness.protocol.session import RawSession
 from harness.protocol.stock_client import StockClient
 from harness.sandbox.base import LaunchSpec, Sandbox
 
@@ -185,15 +186,7 @@ class Driver:
                 guess=action.guess,
             )
         )
-        self._raw = await stack.enter_async_context(
-            raw_session(
-                session.process.stdin,
-                session.process.stdout,
-                session.witness,
-                limits=self._options.limits,
-                name=name,
-            )
-        )
+        self._raw = await stack.enter_async_context(spoken_to(session, self._options, action.adjustment))
         return self._raw
 
     async def _restart(self, action: Action, stack: AsyncExitStack, deadline: float) -> Observation:
@@ -250,7 +243,8 @@ class Driver:
             if action.session != MAIN:
                 spec = await self._spec(self._started or action, deadline)
                 if spec is not None:
-                    seen = await self._looker.anew(action, spec, self._surface)
+                    started = self._started.adjustment if self._started is not None else action.adjustment
+                    seen = await self._looker.anew(action, spec, self._surface, started)
             elif self._session is not None and self._raw is not None:
                 seen = await self._looker.again(action.look, self._session, self._raw, self._greeting, self._surface)
         return Observation(number=action.number, usable=seen is not None, surface=seen)
@@ -333,7 +327,8 @@ class Driver:
         options = self._options.model_copy(update={"start_timeout": self._patience})
         with anyio.move_on_at(deadline) as scope:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(watch)
+                if self._started is None or place_of(options, self._started.adjustment) is None:
+                    tasks.start_soon(watch)
                 seen = await look(raw, session.witness, options=options, phase_hook=enter)
                 tasks.cancel_scope.cancel()
         if scope.cancelled_caught:

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from harness.model.flow import GatewayEndEvent
-from harness.model.recording import LimitEvent
+from harness.model.recording import Event, LimitEvent, SyscallEvent
 from harness.pipeline.blobs import MOST_CAPTURE_BYTES
 from harness.pipeline.bundle import BundleWriter
 from harness.sandbox.base import NetworkRecording
@@ -76,3 +76,16 @@ class FlowWatch:
 
 def _make_room(path: Path) -> None:
     path.unlink(missing_ok=True)
+
+
+def without_ours(events: list[Event], network: NetworkRecording | None) -> list[Event]:
+    """Kernel events as they count: what is written to a connection of ours is an answer, and leads nowhere."""
+    if network is None or not network.relayed:
+        return events
+    ends = network.relayed
+    return [
+        event.model_copy(update={"local": "", "remote": "", "notes": (*event.notes, "relayed")})
+        if isinstance(event, SyscallEvent) and event.remote and ("tcp", event.remote, event.local) in ends
+        else event
+        for event in events
+    ]

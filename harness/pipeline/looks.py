@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.options import RunOptions
-from harness.model.plan import Action
+from harness.model.plan import Action, Adjustment
 from harness.model.probe import LookEvent, LookRequest
 from harness.model.recording import Phase
 from harness.model.surface import ListEnd, Surface
@@ -11,9 +11,10 @@ from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.probes import Prober
 from harness.pipeline.session import Session, open_session
+from harness.pipeline.wire import spoken_to
 from harness.protocol.discovery import discover
 from harness.protocol.handshake import Greeting, greet
-from harness.protocol.session import RawSession, raw_session
+from harness.protocol.session import RawSession
 from harness.sandbox.base import LaunchSpec, Sandbox
 
 
@@ -63,8 +64,10 @@ class Looker:
         )
         return seen
 
-    async def anew(self, action: Action, spec: LaunchSpec, first: Surface | None) -> Surface | None:
-        """The same in a life of its own; the probes that come before the handshake are sent first.
+    async def anew(
+        self, action: Action, spec: LaunchSpec, first: Surface | None, started: Adjustment
+    ) -> Surface | None:
+        """The same in a life of its own, `started` as the first was; what comes before the handshake is sent first.
 
         None when it was not greeted, or was over before its lists were read.
         """
@@ -73,13 +76,7 @@ class Looker:
         seen: Surface | None = None
         async with (
             open_session(action.session, self._sandbox, spec, self._bundle, self._entropy, self._options) as session,
-            raw_session(
-                session.process.stdin,
-                session.process.stdout,
-                session.witness,
-                limits=self._options.limits,
-                name=session.name,
-            ) as raw,
+            spoken_to(session, self._options, started) as raw,
         ):
             for probe in request.before:
                 probed = await self._prober.probe(probe, session, raw)

@@ -13,11 +13,13 @@ import anyio
 import harness.probing.malformed
 from harness.model.base import JsonValue, canonical_json
 from harness.model.options import RunOptions
-from harness.model.probe import Family, Probe, Probed, ProbeEndEvent, ProbeEvent
-from harness.model.recording import EventSink
+from harness.model.probe import Family, HttpReply, HttpShape, Probe, Probed, ProbeEndEvent, ProbeEvent
+from harness.model.recording import EventSink, Phase
 from harness.pipeline.session import Session
 from harness.probing.malformed import FILE_NAME, Catalog, parse_catalog, wire_bytes
 from harness.protocol.framing import Line
+from harness.protocol.handshake import greet
+from harness.protocol.http_session import HttpSession
 from harness.protocol.session import RawSession
 
 #: How long a sign of life is waited for: a busy machine and a large message taken together. A server that was only
@@ -25,6 +27,8 @@ from harness.protocol.session import RawSession
 ALIVE_SECONDS = 6.0
 #: The same while it is found out what the server answers at all: some know no ping, and say nothing.
 FIRST_SECONDS = 3.0
+#: Of these, how long the head of an answer over HTTP is waited for where a request deviates.
+REPLY_SECONDS = 3.0
 PHASE = "probe"
 
 
@@ -53,9 +57,14 @@ class Prober:
         raw.admit((probe.alive_id, *(int(text.strip('"')) for text in probe.ids if text.strip('"').isdigit())))
         raw.watch = watch.line
         data = wire_bytes(probe)
+        size = len(data)
         usual = FIRST_SECONDS if probe.family is Family.ALIVE else ALIVE_SECONDS
         seconds = min(probe.wait or usual, self._options.call_timeout)
         began = anyio.current_time()
+        reply = None
+        if probe.http is not None and isinstance(raw, HttpSession):
+            reply = await self._deviate(data, probe.http, raw)
+            data = b""
         with anyio.move_on_after(seconds):
             if await raw.send_bytes(data + probe.alive.encode() + b"\n", timeout=seconds):
                 await self._until(watch.alive, raw)
@@ -72,13 +81,25 @@ class Prober:
                 "state": state,
                 "closed": str(raw.closed or ""),
                 "seconds": round(took, 3),
-                "bytes_sent": len(data),
+                "bytes_sent": size,
+                "reply": reply,
                 "memory_bytes": peak,
                 "grown": peak - before if peak is not None and before is not None else None,
             }
         )
         self._sink.record(ProbeEndEvent(phase=phase, session=session.name, probed=probed))
         return probed
+
+    async def _deviate(self, data: bytes, shape: HttpShape, raw: HttpSession) -> HttpReply | None:
+        """Send it in a request that deviates; the head of the answer, None when none came in time."""
+        had = raw.session_id is not None
+        reply = await raw.exchange(data.removesuffix(b"\n"), shape, timeout=REPLY_SECONDS)
+        if shape.session == "ended" and had:  # what follows needs a session
+            timeout, phase = self._options.call_timeout, raw.phase
+            raw.phase = Phase.DISCOVER  # in order, and no part of the probe
+            await greet(raw, start_timeout=timeout, call_timeout=timeout)
+            raw.phase = phase
+        return reply.model_copy(update={"session": had}) if reply is not None else None
 
     async def _until(self, event: anyio.Event, raw: RawSession) -> None:
         """Wait for the event or the end of the session."""

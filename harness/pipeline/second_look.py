@@ -20,7 +20,8 @@ from harness.pipeline.entropy import Entropy
 from harness.pipeline.progress import Progress
 from harness.pipeline.session import open_session
 from harness.pipeline.supply import Supply
-from harness.protocol.observe import observe
+from harness.pipeline.wire import spoken_to
+from harness.protocol.observe import look
 from harness.sandbox.base import Sandbox
 
 #: Says which findings so far are worth a second life, by their ids.
@@ -82,14 +83,9 @@ class SecondLook:
                 SECOND_LIFE, self._sandbox, spec, self._bundle, self._entropy, self._options, why=why
             ) as session:
                 with anyio.move_on_after(limit) as scope:
-                    await observe(
-                        session.process.stdin,
-                        session.process.stdout,
-                        session.witness,
-                        options=self._options,
-                        phase_hook=session.enter,
-                        session=SECOND_LIFE,
-                    )
+                    await session.enter(Phase.START)
+                    async with spoken_to(session, self._options, adjustment) as raw:
+                        await look(raw, session.witness, options=self._options, phase_hook=session.enter)
                 if scope.cancelled_caught:
                     session.deadline("second look", limit)
         except TargetError as error:

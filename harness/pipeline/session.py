@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import anyio.abc
 
+from harness.model.errors import EngineError
 from harness.model.options import RunOptions
 from harness.model.recording import (
     AttemptEvent,
@@ -20,7 +21,7 @@ from harness.model.recording import (
 )
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
-from harness.pipeline.flows import FlowWatch
+from harness.pipeline.flows import FlowWatch, without_ours
 from harness.pipeline.launching import launched
 from harness.pipeline.stderr import StderrKeeper
 from harness.pipeline.witness import Witness, readable_stderr
@@ -28,6 +29,8 @@ from harness.sandbox.base import ExitReport, LaunchSpec, Sandbox, SandboxedProce
 
 #: How long the rest of a dead process's standard error may take to arrive.
 DRAIN_SECONDS = 1.0
+#: How long a server that listens on a port gets to end by itself: few of them watch their standard input.
+LISTENER_GRACE_SECONDS = 0.3
 
 
 class Session:
@@ -45,9 +48,23 @@ class Session:
         self.witness = Witness(bundle)
         self.report: ExitReport | None = None
         self.flows: FlowWatch | None = None
+        self.grace: float | None = None
         self._keeper = keeper
         self._bundle = bundle
         self._entropy = entropy
+        self._tasks: anyio.abc.TaskGroup | None = None
+
+    def serves_elsewhere(self, ended: Callable[[], None]) -> None:
+        """Its standard output is no protocol: kept with its standard error. `ended` is called when the process ends."""
+        assert self._tasks is not None
+        self.grace = LISTENER_GRACE_SECONDS
+        self._tasks.start_soon(self._keeper.drain, self.process.stdout)
+        self._tasks.start_soon(self._tell_end, ended)
+
+    async def _tell_end(self, ended: Callable[[], None]) -> None:
+        with suppress(EngineError):  # whoever stops the session is told
+            await self.process.wait()
+        ended()
 
     @property
     def stderr(self) -> str:
@@ -116,17 +133,18 @@ async def open_session(
         async def watch() -> None:
             if record is not None:
                 async for events in record.batches():
-                    bundle.record_kernel(events)
+                    bundle.record_kernel(without_ours(events, process.network))
             seen.set()
 
         tasks.start_soon(watch)
         session = Session(name, process, bundle, entropy, keeper)
+        session._tasks = tasks
         if process.network is not None:
             session.flows = FlowWatch(process.network, bundle, name, Phase.START)
             tasks.start_soon(session.flows.run)
         yield session
         await session.enter(Phase.STOP)
-        session.report = report = await process.stop(options.stop_grace)
+        session.report = report = await process.stop(session.grace or options.stop_grace)
         with anyio.move_on_after(DRAIN_SECONDS):
             await finished.wait()
         if record is not None:

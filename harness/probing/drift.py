@@ -40,7 +40,9 @@ class DriftPlanner:
         self._ground = ground
         self._first = ground.first
         ids = Ids()
-        early = catalog.probes(self._first, transport, ids, before=True) if alive else ()
+        # Over HTTP no server gives a sign of life before it was greeted: there is no session yet.
+        sent = alive and transport is not Transport.HTTP
+        early = catalog.probes(self._first, transport, ids, before=True) if sent else ()
         self._before = tuple(self._with_alive(probe, alive, ids) for probe in early)
         self._seen: Observation | None = None
         self._steps = self._conversation()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.model.options import ActiveLevel, RunOptions
+from harness.model.options import ActiveLevel, RunOptions, Transport
 from harness.model.payload import BoundaryKind, Payload
 from harness.probing.boundaries import find_boundaries
 from harness.probing.calls.arsenal import Arsenal
@@ -68,6 +68,10 @@ def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | 
     return calls
 
 
+def _transport(ground: Ground, options: RunOptions) -> Transport:
+    return Transport.HTTP if ground.http else options.transport
+
+
 def _stages(options: RunOptions, catalog: Catalog) -> tuple[Stage, ...]:
     if options.active is ActiveLevel.NONE:
         return ()
@@ -77,12 +81,12 @@ def _stages(options: RunOptions, catalog: Catalog) -> tuple[Stage, ...]:
     def probes(ground: Ground) -> Planner | None:
         if not ground.usable or ground.surface is None:
             return None
-        sent.append(ProbePlanner(catalog, ground, options.transport))
+        sent.append(ProbePlanner(catalog, ground, _transport(ground, options)))
         return sent[-1]
 
     def looks(ground: Ground) -> Planner | None:
         if ground.first is None:
             return None
-        return DriftPlanner(catalog, ground, options.transport, alive=sent[-1].alive if sent else "")
+        return DriftPlanner(catalog, ground, _transport(ground, options), alive=sent[-1].alive if sent else "")
 
     return (probes, looks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
@@ -54,7 +55,10 @@ class Exchange:
         self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)
 
     async def send(self, method: str, target: str, headers: Headers, body: bytes) -> None:
-        """Send a request whole. Raises `UnsendableRequest`, and as the stream does."""
+        """Send a request whole. A server may answer and hang up before it has read all: the answer tells.
+
+        Raises `UnsendableRequest`.
+        """
         try:
             request = h11.Request(method=method, target=target, headers=[*headers])
             data = self._connection.send(request) or b""
@@ -63,7 +67,8 @@ class Exchange:
             data += self._connection.send(h11.EndOfMessage()) or b""
         except h11.LocalProtocolError as error:
             raise UnsendableRequest(str(error)) from error
-        await self._stream.send(data)
+        with suppress(anyio.BrokenResourceError, OSError):
+            await self._stream.send(data)
 
     async def head(self) -> Head:
         """The head of the answer. Raises `BadHttp`, and as the stream does."""

@@ -79,6 +79,8 @@ class HttpSession(RawSession):
     ) -> None:
         super().__init__(sink, limits=limits, name=name, phase=phase)
         self.session_id: str | None = None
+        #: Sent with each message in place of the usual ones, or beside them.
+        self.headers: dict[str, str] = {}
         self._connect_once, self._port, self._target = connect, port, path
         self._totals = Totals(limits)
         self._reached = False
@@ -137,6 +139,9 @@ class HttpSession(RawSession):
     async def _post(self, line: bytes) -> None:
         sent = read_sent(line)
         headers = headers_of(sent, self._port, self.session_id, self.protocol_version)
+        if sent.id is not None:
+            given = {name.lower() for name in self.headers}
+            headers = {name: value for name, value in headers.items() if name.lower() not in given} | self.headers
         try:
             exchange = await self._ask("POST", list(headers.items()), line)
         except UnsendableRequest as error:

@@ -1,0 +1,49 @@
+"""The session with a target that was launched: over its standard streams, or over HTTP to a port of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from harness.model.errors import HarnessError
+from harness.model.options import RunOptions, Transport
+from harness.model.plan import Adjustment
+from harness.pipeline.session import Session
+from harness.protocol.http_session import http_session
+from harness.protocol.session import RawSession, raw_session
+
+
+def place_of(options: RunOptions, adjustment: Adjustment) -> tuple[int, str] | None:
+    """Port and path at which the target is spoken to; None for its standard streams."""
+    if adjustment.port is not None:
+        return adjustment.port, adjustment.path or options.path
+    if options.transport is Transport.HTTP and options.port is not None:
+        return options.port, options.path
+    return None
+
+
+@asynccontextmanager
+async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustment) -> AsyncIterator[RawSession]:
+    """A raw session with the target. Raises what the body raises, and HarnessError when our side broke."""
+    place = place_of(options, adjustment)
+    if place is None:
+        process = session.process
+        async with raw_session(
+            process.stdin, process.stdout, session.witness, limits=options.limits, name=session.name
+        ) as raw:
+            yield raw
+        return
+    network = session.process.network
+    if network is None:
+        raise HarnessError("a server that listens on a port is reached through the gateway, and there is none")
+    port, path = place
+    async with http_session(
+        lambda: network.connect(port),
+        session.witness,
+        port=port,
+        path=path,
+        limits=options.limits,
+        name=session.name,
+    ) as http:
+        session.serves_elsewhere(http.finish)
+        yield http
