@@ -15,7 +15,7 @@ from harness.analyzers.definitions.analyzer import CHECKS
 from harness.analyzers.definitions.view import ItemView, RegistryView, Text, build_view, walk
 from harness.analyzers.evidence import render_safe
 from harness.analyzers.messages.echoes import without_echoes
-from harness.analyzers.messages.requests_words import asks_model, asks_user, names_secret
+from harness.analyzers.messages.requests_words import UNSURE, asks_model, asks_user, names_secret
 from harness.analyzers.messages.sessions import read_messages
 from harness.model.base import JsonObject, JsonValue, canonical_json, sha256_hex
 from harness.model.call import Call, CallEvent
@@ -229,7 +229,8 @@ def _of_user(params: JsonObject, texts: list[tuple[str, str]]) -> Iterator[_Said
     if fields:
         named = ", ".join(f"{name}: {secret}" for name, secret in fields[:8])
         fact = "field " + ",".join(sorted({secret for _, secret in fields}))
-        yield _Said(SECRET, Severity.HIGH, EvidenceLevel.PROTOCOL, fact, must_not, named, Threat.EXFILTRATION)
+        severity = Severity.MEDIUM if {secret for _, secret in fields} <= UNSURE else Severity.HIGH
+        yield _Said(SECRET, severity, EvidenceLevel.PROTOCOL, fact, must_not, named, Threat.EXFILTRATION)
     elif params.get("mode") != "url":
         asked = next((words for path, text in texts if path == "$.message" and (words := asks_user(text))), None)
         if asked is not None:

@@ -11,13 +11,15 @@ import re
 _SENSITIVE = (
     r"pass ?(?:word|wd|phrase|code|key)s?|pwd|secrets?|credentials?"
     r"|(?:api|access|private|secret|signing|encryption|ssh) keys?"
-    r"|(?:api|access|auth|bearer|refresh|session|id|security|github|gitlab|slack|npm|personal access)"
+    r"|(?:api|access|auth|bearer|refresh|session|id|security|git ?hub|git ?lab|slack|npm|personal access)"
     r" tokens?|(?:seed|recovery|backup|mnemonic) (?:phrase|words|codes?)|mnemonic|(?:credit|debit|bank|payment)"
-    r" card(?: number| no)?|card (?:number|no)|cvv|cvc|iban|(?:social security|passport|account)"
-    r" (?:number|no)|ssn|pin(?: code| number)?|(?:one time|verification|security|2fa|mfa|otp|authenticator)"
+    r" card(?: number| no)?|card (?:number|no)|cvv|cvc|social security"
+    r" (?:number|no)|ssn|pin (?:code|number)|(?:one time|verification|security|2fa|mfa|otp|authenticator)"
     r" (?:code|password|token)s?|otp|totp"
 )
-_FIELD = re.compile(rf"\b(?:{_SENSITIVE}|token)\b")
+#: May be a coin or a place on a map as well.
+UNSURE = frozenset({"token", "pin"})
+_FIELD = re.compile(rf"\b(?:{_SENSITIVE}|token|pin)\b")
 #: Names that only speak about one: how long it is, whether it is shown, where it lies, what it is called.
 _ABOUT = re.compile(
     r"\b(?:length|policy|polic(?:y|ies)|count|limit|name|names|hint|manager|strength|expiry|expires|age|path|file|type"

@@ -56,10 +56,11 @@ BAD: list[tuple[dict[str, Any], dict[str, Severity]]] = [
     (form("Log in again.", "password"), {"requests.secret": Severity.HIGH}),
     (form("Log in again.", "answer", schema={"title": "API key"}), {"requests.secret": Severity.HIGH}),
     (form("Log in again.", "answer", schema={"format": "password"}), {"requests.secret": Severity.HIGH}),
+    (form("Log in again.", "token"), {"requests.secret": Severity.MEDIUM}),
     (form("Enter your GitHub password to go on.", "answer"), {"requests.secret": Severity.MEDIUM}),
     (
         {"jsonrpc": "2.0", "id": 4, "result": {"resultType": "input_required", "inputRequests": {
-            "a": {"method": "elicitation/create", "params": form("Log in", "token")["params"]}}}},
+            "a": {"method": "elicitation/create", "params": form("Log in", "access_token")["params"]}}}},
         {"requests.secret": Severity.HIGH},
     ),
 ]  # fmt: skip
