@@ -177,6 +177,8 @@ def boundary_for(
     for kind in sorted(can_cross, key=lambda kind: kind is not wanted):
         if (kind is BoundaryKind.SECRETS) is not (wanted is BoundaryKind.SECRETS):
             continue  # what holds a secret crosses nothing else, and nothing else crosses that
+        if kind is BoundaryKind.ALLOWLIST and wanted is BoundaryKind.ROOT:
+            continue  # what a program on the list reads or writes itself is not forbidden by the list
         if _by_design(payload_class, kind, tool_words, name, words):
             continue
         for boundary in usable:
@@ -195,7 +197,7 @@ def _by_design(payload_class: PayloadClass, kind: BoundaryKind, tool_words: str,
         return _QUERY_WORDS.search(f"{name} {words}"[:WORDS_CHARACTERS].replace("_", " ")) is not None
     if payload_class is PayloadClass.TEMPLATE_INJECTION:
         return _TEMPLATE_WORDS.search(f"{name} {words}"[:WORDS_CHARACTERS].replace("_", " ")) is not None
-    if payload_class in CODE_CLASSES:
+    if payload_class in CODE_CLASSES or payload_class is PayloadClass.ARGUMENT_INJECTION:
         code = _CODE_NAME.match(re.sub(r"[^A-Za-z]+", "_", name).strip("_")) is not None
         return code and (
             _CODE_TOOL.search(tool_words[:WORDS_CHARACTERS].replace("_", " ").replace("-", " ")) is not None

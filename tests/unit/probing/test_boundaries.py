@@ -122,6 +122,19 @@ def test_variables_for_programs_and_their_settings_are_no_roots() -> None:
     assert found(BoundaryKind.ROOT, DATA_PATH=f"{ROOT}/data")
 
 
+def test_what_a_listed_program_reads_or_writes_itself_crosses_no_list() -> None:
+    listed = Boundary(kind=BoundaryKind.ALLOWLIST, source="configuration", value="git")
+    root = Boundary(kind=BoundaryKind.ROOT, source="arguments", value=ROOT)
+    data = Boundary(kind=BoundaryKind.DATA_NOT_CODE, source="convention")
+    runs = "run_command\nRun a command"
+    for payload_class in (PayloadClass.ALLOWLIST_BYPASS, PayloadClass.ARGUMENT_INJECTION):
+        asked = (payload_class, BoundaryKind.ROOT, "t", runs, "command", "")
+        assert boundary_for(*asked, [listed, data]) is None
+        assert boundary_for(*asked, [listed, data, root]) is root
+    plain = (PayloadClass.ARGUMENT_INJECTION, BoundaryKind.ROOT, "t", "show\nShow a revision", "revision", "")
+    assert boundary_for(*plain, [data]) is data
+
+
 def test_who_says_that_it_keeps_secrets_back_says_it_for_all_of_its_tools() -> None:
     words = "Read a file. Security validation prevents access to files containing sensitive information."
     (kept,) = found(BoundaryKind.SECRETS, of=surface("read", words))
