@@ -134,7 +134,8 @@ class Walk:
                 if required and pointer and not least:
                     self.optional.append(below)
                 made[key] = self._value(free, below, name or key, required, depth + 1, "argument")
-                self._note(schema, below + KEY, name, key, required, "key", "string")
+                about = Clues("", "", text(schema, "description"), self.tool, self.tool_description)
+                self._note(schema, below + KEY, name, key, required, "key", "string", role=role_of(about))
         return made
 
     def _keys(self, schema: Schema, count: int) -> list[str]:

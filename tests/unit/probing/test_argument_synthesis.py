@@ -325,3 +325,11 @@ def test_what_leads_outside_is_no_benign_value() -> None:
     made = draft("unzip_archive", schema, Context(world=WORLD))
     targets = {item.path for item in WORLD.items if item.where == "inside" and item.target}
     assert targets and not targets & {str(value) for leaf in made.leaves for value in leaf.values}
+
+
+def test_keys_are_what_the_description_of_their_map_says() -> None:
+    files: JsonObject = {"type": "object", "additionalProperties": {"type": "string"}}
+    files["description"] = "File name to content."
+    made = draft("save_all", {"type": "object", "properties": {"files": files}}, Context(world=WORLD))
+    (key,) = (point for point in made.points if point.place == "key")
+    assert key.role == "new-file"
