@@ -114,6 +114,12 @@ def _ending(place: Place, _: str) -> str:
     return f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
 
 
+def _slot(place: Place, _: str) -> str:
+    """The first name in braces in the benign value, which a format is documented to fill in; else the commonest."""
+    found = re.search(r"\{\s*([A-Za-z_]\w{0,40})", place.base)
+    return found[1] if found is not None else "name"
+
+
 def _unpacked(place: Place, which: str) -> str:
     target = _item(place, which or "inside/bundle.zip").target
     if not target:
@@ -176,6 +182,7 @@ Resolver = Callable[[Place, str], str]
 #: Name: what it stands for, in a line, and how it is found. `which` (after the colon) names another planted thing.
 PLACEHOLDERS: Mapping[str, tuple[str, Resolver]] = {
     "base": ("the argument's value in the baseline call", lambda place, _: place.base),
+    "slot": ("the first name in braces in that value, `name` where there is none", _slot),
     "nonce": ("20 fresh hex digits", lambda place, _: place.nonce),
     "a": ("a fresh number of five digits", lambda place, _: str(place.number("a"))),
     "b": ("another", lambda place, _: str(place.number("b"))),

@@ -15,6 +15,7 @@ _LIST = re.compile(
     rf"((?:{_ONE}, ?){{0,8}}{_ONE},? or [\"'`]?[\w-]{{1,40}}[\"'`]?)(?:[.;)\s]|$)",
     re.IGNORECASE,
 )
+_SLOT = re.compile(r"\{\{ ?[A-Za-z_][\w.]{0,40} ?\}\}|\$?\{[A-Za-z_][\w.]{0,40}\}|\$[A-Z_]{2,40}\b")
 _QUOTED = re.compile(r"\"([^\"]{1,100})\"|'([^']{1,100})'|`([^`]{1,100})`")
 _END = re.compile(r"[;)\n]|\.(?:\s|$)|,\s| or | and | \(")
 
@@ -33,3 +34,9 @@ def spoken_values(description: str) -> tuple[str, ...]:
         words = next(filter(None, quoted.groups())) if quoted else _END.split(example, maxsplit=1)[0]
         found.append(words.strip())
     return tuple(value for value in dict.fromkeys(found) if value)[:MOST_VALUES]
+
+
+def spoken_slots(description: str) -> tuple[str, ...]:
+    """Texts with what is filled in, as the description writes it: `{name}`, `{{ name }}`, `${name}`, `$NAME`."""
+    found = _SLOT.findall(description[:MOST_CHARACTERS])
+    return tuple(f"A short text for {slot}." for slot in dict.fromkeys(found))[:2]

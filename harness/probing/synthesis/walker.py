@@ -11,7 +11,7 @@ from harness.probing.synthesis.numbers import numbers_for
 from harness.probing.synthesis.pointers import KEY, join
 from harness.probing.synthesis.roles import Clues, role_of
 from harness.probing.synthesis.schema import Schema, Schemas, Unmakeable, text, types_of
-from harness.probing.synthesis.spoken import spoken_values
+from harness.probing.synthesis.spoken import spoken_slots, spoken_values
 from harness.probing.synthesis.values import PLANTED, UNTOLD, fallbacks, relative_files, values_for
 
 #: Bounds of what is made, whatever a schema asks for. No real tool needs more.
@@ -222,6 +222,8 @@ class Walk:
         said = [value for value in _said(schema, str) if value or not least]
         made = [str(value) for value in values_for(role, clues, self.context)]
         spoken = spoken_values(clues.description)
+        if role in UNTOLD or role == "template":
+            spoken = (*spoken_slots(f"{clues.description} {clues.tool_description}"), *spoken)
         if self.place == "resource-uri" and role in UNTOLD:
             made = [*relative_files(self.context), *made]
         # What is planted is there; what a description names as a path or an address seldom is.
