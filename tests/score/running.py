@@ -52,6 +52,7 @@ def run(trial: Trial, bundles: Path | None = None) -> dict[str, Any]:
             done = _ended([*command, *trial.options])
             gone = done.returncode == USAGE and NO_SUCH_TOOL in done.stderr
             if gone:  # a fault that was mended by taking the tool away: whatever is left has to be silent
+                shutil.rmtree(bundle, ignore_errors=True)
                 began = time.monotonic()
                 done = _ended([*command, *EVERY_TOOL])
         except subprocess.TimeoutExpired:

@@ -20,7 +20,8 @@ Kind = Literal["vulnerable", "fixed", "unfixed", "safe", "useful", "all"]
 @dataclass(frozen=True)
 class Trial:
     """One run. `classes`: of the known fault, any of which is right; `allow`: values of `--allow`. `open_fault`: the
-    entry of another known fault of the same class, which a version that mended this one still has.
+    entry of another known fault of the same class, which a version that mended this one still has. `answers`: a file of
+    tests/data/answers with what a service that the server needs says to benign calls.
     """
 
     start: Start
@@ -28,6 +29,7 @@ class Trial:
     classes: tuple[str, ...]
     allow: tuple[str, ...]
     open_fault: str = ""
+    answers: str = ""
 
     @property
     def name(self) -> str:
@@ -37,14 +39,16 @@ class Trial:
     @property
     def digest(self) -> str:
         """A digest of all that it is made of (16 hex digits)."""
-        return hashlib.sha256(json.dumps([self.start.digest, self.kind, self.allow]).encode()).hexdigest()[:16]
+        fields = [self.start.digest, self.kind, self.allow, *filter(None, [self.answers])]
+        return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:16]
 
     @property
     def options(self) -> list[str]:
         """The words of the level for `harness run`."""
         if not self.allow:
             return ["--active", "safe"]
-        return ["--active", "tool-calls", *(word for name in self.allow for word in ("--allow", name))]
+        answers = ["--respond", str(CORPUS.parent / "answers" / self.answers)] if self.answers else []
+        return [*answers, "--active", "tool-calls", *(word for name in self.allow for word in ("--allow", name))]
 
 
 def read_trials(*, all_tools: bool = False) -> list[Trial]:
@@ -66,5 +70,5 @@ def read_trials(*, all_tools: bool = False) -> list[Trial]:
             allow = ("*",) if all_tools or not tools else tuple(tools)
             version = start.target.rpartition("==" if "==" in start.target else "@")[2]
             open_fault = entry.get("open_faults", {}).get(version, "")
-            trials.append(Trial(start, kind, tuple(entry["classes"]), allow, open_fault))
+            trials.append(Trial(start, kind, tuple(entry["classes"]), allow, open_fault, entry.get("answers", "")))
     return sorted(trials, key=lambda trial: trial.start.kind == "benign")
