@@ -239,6 +239,8 @@ class EgressFold:
                 remote=use.remote, began=use.t,
             )  # fmt: skip
             text = f"connect to {use.remote}, of which the gateway saw nothing"
+            if to.reach is Reach.PUBLIC:
+                self._beat(event.host, event, where)
             if to.reach is Reach.METADATA:
                 self._note(kinds.METADATA, event.host, event, where, text)
             elif to.reach is Reach.PRIVATE:
