@@ -160,9 +160,14 @@ Examples:
 @click.option(
     "--network",
     type=click.Choice([str(choice) for choice in NetworkChoice]),
-    default=None,
-    help="A fake internet that answers or refuses, with every attempt recorded; or none at all."
-    " Default: none, and answer where tools are called or the transport is http.",
+    default="answer",
+    show_default=True,
+    help="A fake internet that answers or refuses, with every attempt recorded; or none at all.",
+)
+@click.option(
+    "--stealth",
+    is_flag=True,
+    help="Give the server a network interface of its own in each of its lives: nothing shows what is behind it.",
 )
 @click.option(
     "--respond",
@@ -188,11 +193,9 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         raise UsageError("give either a TARGET or -- COMMAND ARGS", remedy="see 'harness run --help'")
     outputs = Outputs(given["formats"], given["output"], given)
     secrets = environment_of(given["environment"])
-    level = ActiveLevel(given["active"])
-    calls = level is ActiveLevel.TOOL_CALLS
     transport = transport_of(given)
     options = RunOptions(
-        active=level,
+        active=ActiveLevel(given["active"]),
         allow=given["allow"],
         entry=given["entry"],
         arguments=given["arguments"],
@@ -213,7 +216,8 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         stock_client=given["stock_client"] and transport is Transport.STDIO,
         recorder=RecorderChoice(given["recorder"]),
         respond=read_answers(given["respond"]) if given["respond"] is not None else (),
-        network=NetworkChoice(given["network"] or ("answer" if calls or transport is Transport.HTTP else "none")),
+        network=NetworkChoice(given["network"]),
+        stealth=given["stealth"],
         idle=given["idle"],
         call_budget=given["call_budget"],
         seed=given["seed"],
@@ -242,6 +246,10 @@ def command(ctx: click.Context, /, **given: Any) -> int:
 def transport_of(given: dict[str, Any]) -> Transport:
     """The transport that the options ask for. Raises UsageError for what does not go together."""
     transport = Transport(given["transport"])
+    if given["stealth"] and given["network"] == "none":
+        raise UsageError("--stealth hides a fake internet, and there is none", remedy="leave out --network none")
+    if given["stealth"] and transport is Transport.HTTP:
+        raise UsageError("--stealth goes with servers on their standard streams", remedy="leave out --stealth")
     if transport is Transport.STDIO:
         if given["port"] is not None:
             raise UsageError("--port goes with --transport http", remedy="add --transport http")

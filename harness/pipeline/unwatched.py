@@ -9,7 +9,7 @@ import anyio
 
 from harness.analyzers.behavior.apart import LIFE, shows_network
 from harness.model.errors import EngineError, TargetError
-from harness.model.options import NetworkChoice, RunOptions, Transport
+from harness.model.options import NetworkChoice, RunOptions
 from harness.model.plan import Action, ActionKind, Adjustment
 from harness.model.probe import LookEvent
 from harness.model.recording import Event, NoteEvent, Phase
@@ -19,6 +19,7 @@ from harness.pipeline.entropy import Entropy
 from harness.pipeline.progress import Progress
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.supply import Supply
+from harness.pipeline.wire import place_of
 from harness.protocol.observe import look
 from harness.protocol.session import raw_session
 from harness.sandbox.base import Sandbox
@@ -44,7 +45,7 @@ class Unwatched:
         self._sandbox, self._supply, self._bundle = sandbox, supply, bundle
         self._entropy, self._options, self._progress = entropy, options, progress
         self._read = ""
-        if options.network is not NetworkChoice.NONE and not options.stealth and options.transport is Transport.STDIO:
+        if options.network is not NetworkChoice.NONE and not options.stealth:
             bundle.listen(self._hear)
 
     def _hear(self, event: Event) -> None:
@@ -56,8 +57,8 @@ class Unwatched:
 
         `number`: of the action in the plan; `first`: what it declared at first. Raises EngineError.
         """
-        if not self._read:
-            return False
+        if not self._read or place_of(self._options, adjustment) is not None:
+            return False  # what listens on a port is reached in the gateway's namespace only
         text = f"it read {self._read}, which shows what else is in its network namespace"
         if seconds < LEAST_SECONDS:
             self._note(f"{text}; no time was left for a life with an interface of its own")
