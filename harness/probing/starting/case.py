@@ -24,8 +24,8 @@ class StartFacts:
 
     `argv`: the entry's own; `arguments` and `environment`: what the operator gave, which always wins (names only).
     `own_command`: the operator gave the whole command. `renewable`: dependencies can be resolved as of the release.
-    `readable`: the target's source can be read for names of variables. `seed`: see `Material`; `material`: the source
-    made from it, where somebody wants to know what comes of it.
+    `gateway`: a port inside can be reached. `readable`: the target's source can be read for names of variables. `seed`:
+    see `Material`; `material`: the source made from it, where somebody wants to know what comes of it.
     """
 
     argv: tuple[str, ...]
@@ -37,6 +37,7 @@ class StartFacts:
     own_command: bool = False
     renewable: bool = False
     readable: bool = False
+    gateway: bool = False
     material: Material | None = field(default=None, compare=False)
 
 
