@@ -91,6 +91,7 @@ class Driver:
         #: What is known of the declared schemas, learnt before the first call.
         self.facts = SchemaFacts()
         self._world: World | None = None
+        self._ahead = False
 
     @property
     def surface(self) -> Surface | None:
@@ -227,6 +228,9 @@ class Driver:
     async def _probe(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
         assert action.probe is not None and self._raw is not None
         self._progress.phase(f"probe {action.probe.id}"[:60])
+        if not self._ahead and self._options.network is not NetworkChoice.NONE and not self._options.stealth:
+            self._ahead = True  # the look that comes after the probes is in another life
+            await self._sandbox.prepare_network()
         with anyio.move_on_at(deadline):
             probed = await self._prober.probe(action.probe, session, self._raw)
             return Observation(number=action.number, usable=probed.state == "alive", probed=probed)

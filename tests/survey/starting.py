@@ -28,6 +28,8 @@ def start(entry: Start) -> dict[str, Any]:
             "json",
             "--no-progress",
             "--no-stock-client",
+            "--network",
+            "none",
             "--timeout",
             "150",
             "--bundle",
