@@ -21,6 +21,14 @@ from tests.score.classes import classes_of
 ROOT = Path(__file__).resolve().parent.parent.parent
 SERVERS = ROOT / "tests" / "servers"
 PAGE = ROOT / "docs" / "samples.md"
+#: What is known of the frozen set, which is not mended.
+KNOWN = """\
+The set `held_out` is frozen, its mistakes included: `faults.py` there dies of a message nested deeper than its parser
+goes, in every mode (`probe.crash`, told as it should be); and the twin of `write-names` writes through a link that
+leads out of the workspace, which is a fault. When all of it was first run for this page, 22 of its 24 faults were
+found; the two others (`write-names`, `format-letter`) were found after causes of a general kind were mended, so they
+are no longer a measure of what nobody tuned for.
+"""
 SERIOUS = frozenset({"MEDIUM", "HIGH", "CRITICAL"})
 SHOWN = frozenset({"DYNAMIC", "PROTOCOL", "CONFIRMED"})
 TIMEOUT_SECONDS = 300
@@ -118,6 +126,7 @@ def page(found: list[Found]) -> str:
         silent = sum(f.good for f in twins), sum(f.quiet for f in twins)
         counts = (len(faulty), sum(f.good for f in faulty), confirmed, len(twins), *silent)
         lines.append(f"| {folder} | " + " | ".join(map(str, counts)) + " |")
+    lines += ["", *KNOWN.splitlines()]
     lines += ["", "| server | verdict | fault found at | all that was found at MEDIUM and above |", "|---|---|---|---|"]
     for f in found:
         level = (f.level or "**not found**") if f.sample.classes else ("twin" if f.good else "**twin, not silent**")
