@@ -89,7 +89,7 @@ class Supply:
             environment=frozenset(self._spec.environment),
             own_command=kind.value in _OWN_COMMAND,
             renewable=kind in (TargetKind.PYPI, TargetKind.NPM) and not self._options.constraints,
-            gateway=self._options.network is not NetworkChoice.NONE,
+            gateway=self._options.network is not NetworkChoice.NONE and not self._options.stealth,
             readable=kind is not TargetKind.COMMAND,
             material=self._garden.material,
         )

@@ -24,6 +24,8 @@ class Start:
     pins: tuple[str, ...]
     node: str | None
     tools: int | None
+    port: int | None = None
+    path: str = "/mcp"
 
     @property
     def name(self) -> str:
@@ -34,7 +36,9 @@ class Start:
     @property
     def digest(self) -> str:
         """A digest of all that its start is made of (16 hex digits)."""
-        fields = [self.target, self.arguments, self.environment, self.plant, self.pins, self.node]
+        fields: list[object] = [self.target, self.arguments, self.environment, self.plant, self.pins, self.node]
+        if self.port is not None:
+            fields += [self.port, self.path]
         return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:16]
 
     def options(self, planted: list[str]) -> list[str]:
@@ -44,6 +48,8 @@ class Start:
         words += [word for name, value in self.environment for word in ("--env", f"{name}={value}")]
         words += [word for pin in self.pins for word in ("--constraint", pin)]
         words += [word for place in planted for word in ("--file", place)]
+        if self.port is not None:
+            words += ["--transport", "http", "--port", str(self.port), "--path", self.path]
         return words + (["--node", self.node] if self.node else [])
 
 
@@ -77,6 +83,8 @@ def read_corpus() -> tuple[list[Start], list[LeftOut]]:
                     pins=tuple(entry.get("pins", {}).get(version, ())),
                     node=entry.get("node"),
                     tools=entry.get("tools") if version == entry["versions"][-1] else None,
+                    port=entry.get("port"),
+                    path=entry.get("path", "/mcp"),
                 )
             )
     return starts, left_out
