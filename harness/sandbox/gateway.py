@@ -140,7 +140,7 @@ class Gateway:
 
     @property
     def relayed(self) -> set[tuple[str, str, str]]:
-        """Protocol, local and remote end of each connection made by `connect`: the harness' own, and nobody's egress."""
+        """Protocol, local and remote end of each connection made by `connect`: ours, and nobody's egress."""
         return self._relay.ends
 
     async def stop(self, capture: Path | None = None) -> GatewayEndEvent:

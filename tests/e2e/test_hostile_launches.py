@@ -37,7 +37,8 @@ def vet(
 ) -> tuple[int, dict[str, Any]]:
     entry = {"command": "python3", "args": ["-c", SERVER, *arguments], "env": environment}
     (folder / "config.json").write_text(json.dumps({"mcpServers": {"x": entry}}))
-    options = ("--active=none", "--no-progress", "--format=json", "--timeout=60", "--start-timeout=10", "--no-stock-client")
+    waits = ("--timeout=60", "--start-timeout=10")
+    options = ("--active=none", "--no-progress", "--format=json", *waits, "--no-stock-client")
     done = run_harness("run", f"{folder / 'config.json'}#x", *options)
     assert "Traceback" not in done.stderr
     assert "engine" not in done.stderr, done.stderr
