@@ -91,13 +91,10 @@ class Probe(Record):
 
 
 class HttpReply(Record):
-    """The answer to one HTTP request. `headers`: the few that matter, names in lower case. `session`: the server
-    had given a session id.
-    """
+    """The answer to one HTTP request. `headers`: the few that matter, names in lower case."""
 
     status: int
     headers: dict[str, str] = {}
-    session: bool = True
 
 
 class Probed(Record):

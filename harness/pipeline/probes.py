@@ -13,7 +13,7 @@ import anyio
 import harness.probing.malformed
 from harness.model.base import JsonValue, canonical_json
 from harness.model.options import RunOptions
-from harness.model.probe import Family, HttpReply, HttpShape, Probe, Probed, ProbeEndEvent, ProbeEvent
+from harness.model.probe import Family, HttpReply, HttpShape, Must, Probe, Probed, ProbeEndEvent, ProbeEvent
 from harness.model.recording import EventSink, Phase
 from harness.pipeline.session import Session
 from harness.probing.malformed import FILE_NAME, Catalog, parse_catalog, wire_bytes
@@ -63,7 +63,7 @@ class Prober:
         began = anyio.current_time()
         reply = None
         if probe.http is not None and isinstance(raw, HttpSession):
-            reply = await self._deviate(data, probe.http, raw)
+            reply = await self._deviate(probe, probe.http, data, raw)
             data = b""
         with anyio.move_on_after(seconds):
             if await raw.send_bytes(data + probe.alive.encode() + b"\n", timeout=seconds):
@@ -90,16 +90,20 @@ class Prober:
         self._sink.record(ProbeEndEvent(phase=phase, session=session.name, probed=probed))
         return probed
 
-    async def _deviate(self, data: bytes, shape: HttpShape, raw: HttpSession) -> HttpReply | None:
+    async def _deviate(self, probe: Probe, shape: HttpShape, data: bytes, raw: HttpSession) -> HttpReply | None:
         """Send it in a request that deviates; the head of the answer, None when none came in time."""
         had = raw.session_id is not None
+        about_sessions = shape.session != "kept" or "mcp-session-id" in map(str.lower, shape.headers)
+        if not had and about_sessions and probe.must is Must.REJECT:
+            raw.note(f"{probe.id} was not sent: the server gives no session ids, and need not look at them")
+            return None
         reply = await raw.exchange(data.removesuffix(b"\n"), shape, timeout=REPLY_SECONDS)
         if shape.session == "ended" and had:  # what follows needs a session
             timeout, phase = self._options.call_timeout, raw.phase
             raw.phase = Phase.DISCOVER  # in order, and no part of the probe
             await greet(raw, start_timeout=timeout, call_timeout=timeout)
             raw.phase = phase
-        return reply.model_copy(update={"session": had}) if reply is not None else None
+        return reply
 
     async def _until(self, event: anyio.Event, raw: RawSession) -> None:
         """Wait for the event or the end of the session."""

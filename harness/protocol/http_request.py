@@ -58,7 +58,7 @@ def read_sent(line: bytes) -> Sent:
 def headers_of(sent: Sent, port: int, session: str | None, version: str | None) -> dict[str, str]:
     """The headers of the POST that carries a message. `version`: the one agreed on, None before."""
     headers = {
-        "Host": f"127.0.0.1:{port}",
+        "Host": f"localhost:{port}",  # servers that check it know this name best
         "Accept": BOTH,
         "User-Agent": USER_AGENT,
         "Content-Type": "application/json",

@@ -138,6 +138,8 @@ class HttpSession(RawSession):
 
     async def _post(self, line: bytes) -> None:
         sent = read_sent(line)
+        if sent.method == "initialize" and sent.id is not None:
+            self.session_id = None  # a new session begins without an id
         headers = headers_of(sent, self._port, self.session_id, self.protocol_version)
         if sent.id is not None:
             given = {name.lower() for name in self.headers}

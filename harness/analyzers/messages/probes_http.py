@@ -18,9 +18,8 @@ def judge_reply(probe: Probe, reply: HttpReply) -> Iterator[tuple[Fault, str]]:
     """What is wrong with the answer: faults, each with the words that show it."""
     shape = probe.http or HttpShape()
     words = f"{probe.id}, {probe.title}: status {reply.status} ({probe.source})"
-    about_sessions = shape.session != "kept" or any(name.lower() == _SESSION for name in shape.headers)
-    keeps_none = about_sessions and not reply.session  # one that gives no session ids need not look at them
-    if probe.must is Must.REJECT and not keeps_none and _taken(shape, reply):
+    answered = bool(probe.ids)  # what it answered is a message, and judged as such: status 200 may carry an error
+    if probe.must is Must.REJECT and not answered and _taken(shape, reply):
         if probe.accepted is Severity.INFO:
             yield rules.LENIENT, words
         else:

@@ -409,6 +409,11 @@ def test_statuses_and_headers_are_judged(
     assert max((f.severity for f in result.findings), key=lambda s: s.rank, default=None) == severity
 
 
+def test_an_answer_is_judged_once() -> None:
+    sent = probe("H01", family=Family.HTTP, http=FOREIGN, accepted=Severity.MEDIUM)
+    assert found(begun().send(sent, reply=HttpReply(status=200)).judge()) == {}  # its message is what tells
+
+
 def test_an_unspecified_request_may_be_answered_and_no_session_adopted() -> None:
     assert found(over_http(200, CHOSEN, {"mcp-session-id": "fresh"}, must=Must.LIVE)) == {}
     assert found(over_http(200, CHOSEN, {"mcp-session-id": "chosen"}, must=Must.LIVE)) == {

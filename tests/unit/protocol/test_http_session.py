@@ -305,6 +305,9 @@ async def test_a_request_that_deviates_says_what_the_answer_was() -> None:
         assert await session.exchange(b"{}", HttpShape(headers={"X": "a\r\nB: c"}), timeout=5) is None
         await session.exchange(b"{}", HttpShape(session="ended"), timeout=5)
         assert len(script.of("DELETE")) == 1 and script.of("POST")[-1].headers["mcp-session-id"] == "s-1"
+        await greet(session, start_timeout=5, call_timeout=5)
+        begun = [asked for asked in script.of("POST") if asked.message.get("method") == "initialize"]
+        assert len(begun) == 2 and all("mcp-session-id" not in asked.headers for asked in begun)
 
 
 @given(st.lists(st.binary(max_size=40), max_size=8), st.integers(1, 9))
