@@ -30,7 +30,7 @@ MODES = {
     "unshare": {"behavior.privilege.namespaces"},
     "telltales": {"behavior.evasion.telltales"},
     "delete": {"behavior.files.deleted"},
-    "metadata": {"behavior.network.metadata"},
+    "metadata": {"behavior.egress.metadata"},
     "flood": {"behavior.flood.calls"},
 }
 #: What gives findings below that only: the mode, the rule, and what its evidence must tell.
