@@ -9,6 +9,8 @@ Orders are `connect` (id, port), `data`, `eof`, `close` and `more` (bytes that t
 
 from __future__ import annotations
 
+import errno
+import itertools
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -24,6 +26,9 @@ WINDOW = 256 << 10
 MOST = 64
 CONNECT_SECONDS = 5.0
 _CHUNK = 32 << 10
+#: Our own ends, one after the other and outside of the kernel's range for clients. A port that was used a short while
+#: ago would meet what is left of the last connection (TIME_WAIT), which nft takes for no socket: the sinkhole gets it.
+_PORTS = range(61_000, 65_536)
 _LISTEN = "0A"
 
 #: Local addresses of listeners as the kernel's tables write them, and where they are reached.
@@ -84,6 +89,7 @@ class Relay:
         self.ends: set[tuple[str, int]] = set()
         self._send, self._own = send, own
         self._live: dict[int, _Relayed] = {}
+        self._ports = itertools.cycle(_PORTS)
 
     def order(self, order: Message, body: bytes, tasks: anyio.abc.TaskGroup) -> None:
         """Do what an order says; never waits."""
@@ -127,7 +133,7 @@ class Relay:
         own: tuple[str, int] | None = None
         try:
             made.setblocking(False)
-            made.bind(("::1" if ":" in address else "127.0.0.1", 0))
+            self._bind(made, "::1" if ":" in address else "127.0.0.1")
             own = made.getsockname()[0], made.getsockname()[1]
             self.ends.add(own)
             with anyio.fail_after(CONNECT_SECONDS):
@@ -145,6 +151,18 @@ class Relay:
             made.close()
             if own is not None:
                 self.ends.discard(own)
+
+    def _bind(self, made: socket.socket, address: str) -> None:
+        for _ in range(MOST):
+            port = next(self._ports)
+            try:
+                made.bind((address, port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                return
+        raise OSError(errno.EADDRINUSE, "no port is free")
 
     async def _read(self, number: int, stream: anyio.abc.SocketStream, relayed: _Relayed) -> None:
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
