@@ -104,7 +104,7 @@ class Books:
         problem = state.problem
         if not problem and not state.ends:
             problem = "it was not recorded"
-        elif not problem and not state.executed:
+        elif not problem and not state.executed and (state.lives or not self.install):  # a command installs nothing
             problem = "no program of the target is in the record"
         elif not problem and state.ends < state.lives and not self.install:
             problem = f"{state.lives - state.ends} of its starts were not recorded"
