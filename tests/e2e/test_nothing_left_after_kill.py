@@ -145,7 +145,7 @@ def living(place: Place) -> Iterator[tuple[set[str], set[str]]]:
     target = str(SERVERS / "faulty_lives.py")
     process = place.start(target, "--arg=silent", "--start-timeout=900", "--timeout=1000", "--no-stock-client")
     wait_for(process, "start")
-    assert until(lambda: len(place.containers(running=True)) == 3, 30), "warden, target and recorder"
+    assert until(lambda: len(place.containers(running=True)) == 4, 30), "warden, target, recorder and gateway"
     mine = place.containers(running=True), place.held()
     yield mine
     assert process.poll() is None

@@ -18,6 +18,8 @@ from harness.model.recording import FlowEvent
 
 #: Bytes that are decoded in every way, in all: decoding takes about a second a megabyte.
 DEEP_BYTES = 12 << 20
+#: What a unit costs at least: a flood of short messages has its end too.
+UNIT_BYTES = 2048
 #: Digests of what was searched already: two lives of a server say the same.
 MOST_KNOWN = 8192
 MOST_GAPS = 256
@@ -86,9 +88,9 @@ class Looker:
         known = self._known.get(key)
         if known is not None:
             return known, ""
-        if len(data) > self._left:
+        if max(len(data), UNIT_BYTES) > self._left:
             return frozenset(self._searcher.raw(data)), "it was searched as it is, and not decoded: too much data"
-        self._left -= len(data)
+        self._left -= max(len(data), UNIT_BYTES)
         found, whole = self._searcher.deep(data)
         if len(self._known) >= MOST_KNOWN:
             del self._known[next(iter(self._known))]
