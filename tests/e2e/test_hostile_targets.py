@@ -212,7 +212,9 @@ def test_the_twin_is_safe_and_silent(server: str, modes: str, fire: Range) -> No
     ended = fire.begin(90, server, modes, "--no-stock-client").result()
     check_outputs(ended)
     assert (ended.code, ended.result["status"], ended.result["verdict"]) == (0, "COMPLETED", "SAFE")
-    assert ended.rules == set()
+    assert {rule for rule in ended.rules if not rule.startswith("behavior.")} == set()
+    serious = [f["rule_id"] for f in ended.result["findings"] if f["severity"] not in ("INFO", "LOW")]
+    assert serious == []  # that a twin starts a program of its own is a fact, and told as LOW
 
 
 def test_every_mode_is_expected_and_has_a_twin() -> None:
