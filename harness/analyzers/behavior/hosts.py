@@ -49,7 +49,6 @@ TELEMETRY: dict[str, str] = {
 }
 #: Where programs ask for newer versions and package managers for packages.
 REGISTRIES: dict[str, str] = {
-    "pypi.org": "Python's package index",
     "pythonhosted.org": "Python's package index",
     "npmjs.org": "npm's registry",
     "npmjs.com": "npm's registry",

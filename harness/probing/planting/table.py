@@ -52,7 +52,7 @@ FILES: tuple[FilePlace, ...] = (
         "github.com:\n    oauth_token: <<github-oauth>>\n    git_protocol: https\n    user: <<user>>\n",
     ),
     FilePlace(".git-credentials", "https://<<user>>:<<github>>@github.com\n"),
-    FilePlace(".npmrc", "//registry.npmjs.org/:_authToken=<<npm>>\n"),
+    FilePlace(".npmrc", "//packages.corp.example/:_authToken=<<npm>>\n"),
     FilePlace(".pypirc", "[pypi]\nusername = __token__\npassword = <<pypi>>\n"),
     FilePlace(".netrc", "machine api.heroku.com\n  login <<user>>@mail.com\n  password <<heroku>>\n"),
     FilePlace(".pgpass", "db.internal:5432:app:<<user>>:<<password>>\n"),

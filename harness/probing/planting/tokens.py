@@ -89,7 +89,7 @@ TOKENS: dict[str, Token] = {
     "github-oauth": Token("github-token", _plain("gho_", 36), ("github.com", "githubusercontent.com")),
     "gitlab": Token("gitlab-token", _plain("glpat-", 20), ("gitlab.com",)),
     "npm": Token("npm-token", _plain("npm_", 36), ("npmjs.org", "npmjs.com")),
-    "pypi": Token("pypi-token", _plain("pypi-AgEIcHlwaS5vcmcC", 150, ALNUM + "-_"), ("pypi.org",)),
+    "pypi": Token("pypi-token", _plain("pypi-AgEIcHlwaS5vcmcC", 150, ALNUM + "-_"), ()),
     "openai": Token("openai-key", _plain("sk-", 48), ("openai.com",)),
     "anthropic": Token("anthropic-key", _plain("sk-ant-api03-", 95, ALNUM + "-_"), ("anthropic.com", "claude.ai")),
     "claude-oauth": Token("anthropic-key", _plain("sk-ant-oat01-", 95, ALNUM + "-_"), ("anthropic.com", "claude.ai")),
