@@ -144,17 +144,16 @@ def _well_known(path: str, base: str) -> Page:
 
 
 def _registry(host: str, path: str) -> Page | None:
-    """What package registries answer when they are asked for the newest version."""
+    """What package registries answer when asked for the newest version; mirrors too, so by path and by kind of name."""
     parts = [part for part in path.split("/") if part]
-    if host in ("pypi.org", "pypi.python.org", "test.pypi.org"):
-        if len(parts) >= 2 and parts[0] == "simple":
-            return text_page(
-                f"<!DOCTYPE html><html><body><h1>Links for {html.escape(parts[1])}</h1></body></html>", kind="text/html"
-            )
-        if len(parts) >= 3 and parts[0] == "pypi" and parts[-1] == "json":
-            info = {"name": parts[1], "version": "1.0.0", "summary": "", "requires_dist": None}
-            return json_page({"info": info, "releases": {"1.0.0": []}, "urls": [], "last_serial": 1})
-    if host in ("registry.npmjs.org", "registry.yarnpkg.com") and parts:
+    if len(parts) >= 2 and parts[0] == "simple":
+        return text_page(
+            f"<!DOCTYPE html><html><body><h1>Links for {html.escape(parts[1])}</h1></body></html>", kind="text/html"
+        )
+    if len(parts) >= 3 and parts[0] == "pypi" and parts[-1] == "json":
+        info = {"name": parts[1], "version": "1.0.0", "summary": "", "requires_dist": None}
+        return json_page({"info": info, "releases": {"1.0.0": []}, "urls": [], "last_serial": 1})
+    if host.partition(".")[0] == "registry" and parts:
         name = "/".join(parts[:2]) if parts[0].startswith("@") else parts[0]
         if parts[0] == "-":
             return json_page({})

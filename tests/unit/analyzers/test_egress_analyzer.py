@@ -76,7 +76,7 @@ BENIGN: dict[str, tuple[Callable[[Net], Net], dict[str, str]]] = {
         lambda n: beats(n, "us.i.posthog.com", [1, 3, 5, 7, 9]),
         {"behavior.egress.telemetry": "LOW"},
     ),
-    "an update check": (lambda n: n.flow("registry.npmjs.org", b"x"), {"behavior.egress.unprompted": "LOW"}),
+    "an update check": (lambda n: n.flow("packages.npmjs.com", b"x"), {"behavior.egress.unprompted": "LOW"}),
     "a named host": (lambda n: n.flow("api.weather.test", b"x"), {"behavior.egress.unprompted": "LOW"}),
     "a host of its name": (lambda n: n.flow("api.clock.dev", b"x"), {"behavior.egress.expected": "INFO"}),
     "a look-up": (lambda n: n.ask_name("api.weather.test"), {"behavior.egress.lookup": "INFO"}),

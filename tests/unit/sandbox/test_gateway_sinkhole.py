@@ -141,8 +141,8 @@ def test_pages_fit_what_the_client_accepts() -> None:
     assert kind("/robots.txt")[1].startswith("text/plain")
     assert kind("/x", host="bit.ly")[0] == 301
     assert kind("/.well-known/oauth-authorization-server") == (200, "application/json")
-    assert kind("/simple/requests/", host="pypi.org")[1] == "text/html"
-    assert kind("/left-pad", host="registry.npmjs.org")[1] == "application/json"
+    assert kind("/simple/requests/", host="index.packages.test")[1] == "text/html"
+    assert kind("/left-pad", host="registry.packages.test")[1] == "application/json"
     assert kind("/oauth/token", method="POST")[0] == 200
 
 
