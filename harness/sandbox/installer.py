@@ -95,7 +95,7 @@ async def install(
     Raises `EngineError`, `HarnessError`.
     """
     began = time.monotonic()
-    volume = volume_name(plan, image, shop.state.owner, recorded=recorders is not None)
+    volume = volume_name(plan, image, shop.state.owner, recorder=_recorder(recorders))
     while True:
         if sealed := await _find_sealed(shop, volume):
             return InstalledTarget(
@@ -128,6 +128,12 @@ async def install(
                 held.release()
         await evict(shop.engine, shop.state, kept_installs())
         return made
+
+
+def _recorder(recorders: Recorders | ByStrace | None) -> str | None:
+    if recorders is None:
+        return None
+    return "strace" if isinstance(recorders, ByStrace) else "ebpf"
 
 
 async def use_volume(shop: Workshop, volume: str) -> None:

@@ -45,12 +45,13 @@ class Seal(Record):
     record: InstallRecord | None = None
 
 
-def volume_name(plan: InstallPlan, image: ImageFact, owner: str, *, recorded: bool = False) -> str:
+def volume_name(plan: InstallPlan, image: ImageFact, owner: str, *, recorder: str | None = None) -> str:
     """The name of the volume for this plan on this image; users of one engine don't share volumes.
 
-    An install that was recorded is another one: what a run asks to be recorded must have been.
+    An install that `recorder` watched is another one: a record is worth what its recorder's are, and one of strace's
+    sealed earlier must not lower what a run is told that asks for eBPF.
     """
-    how = " recorded" if recorded else ""
+    how = f" recorded by {recorder}" if recorder else ""
     return f"harness-app-{sha256_hex(f'{plan.cache_key} {image.id} {owner}{how}')[:16]}"
 
 
