@@ -20,7 +20,7 @@ from harness.sandbox.engine import Engine
 from harness.sandbox.lease import StateDirectory
 from harness.sandbox.reaper import reap
 
-pytestmark = [pytest.mark.anyio, pytest.mark.docker]
+pytestmark = [pytest.mark.anyio, pytest.mark.docker, pytest.mark.alone]
 
 LAW_SECONDS = 10
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"

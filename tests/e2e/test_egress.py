@@ -28,7 +28,7 @@ from harness.sandbox.hardening import gateway_config
 from harness.sandbox.images import ensure_image
 from harness.sandbox.lease import StateDirectory
 
-pytestmark = [pytest.mark.anyio, pytest.mark.docker]
+pytestmark = [pytest.mark.anyio, pytest.mark.docker, pytest.mark.alone]
 
 ATTEMPTS = (Path(__file__).parent.parent / "servers" / "egress_attempts.py").read_text()
 DECOYS = {kind: f"decoy-{kind}" for kind in ("metadata", "host", "loopback", "link-local", "private")}

@@ -21,7 +21,7 @@ from typing import Any
 import docker
 import pytest
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.alone]
 
 BIN = Path(sys.executable).parent
 SERVERS = Path(__file__).parents[1] / "servers"

@@ -23,7 +23,7 @@ from harness.sandbox.image_spec import ImageSpec, image_spec
 from harness.sandbox.image_wheels import fetch_wheel
 from harness.sandbox.images import ImageState, build_images, ensure_image, list_images, remove_outdated
 
-pytestmark = [pytest.mark.anyio, pytest.mark.docker]
+pytestmark = [pytest.mark.anyio, pytest.mark.docker, pytest.mark.alone]
 
 
 class CountingEngine(Engine):

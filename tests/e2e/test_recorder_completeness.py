@@ -13,7 +13,7 @@ from harness.model.recording import Origin
 from harness.sandbox.engine import Engine
 from harness.sandbox.records_text import unescape
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.alone]
 
 MODES = ("spawns 200", "daemon", "chain 3", "addresses", "files", "denied", "group", "call32")
 ODD = b'/home/user/workspace/made/new\nline "quoted" \\ \xff\xfe'

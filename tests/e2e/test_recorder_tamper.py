@@ -14,7 +14,7 @@ from harness.sandbox.containers import kill_container
 from harness.sandbox.engine import Engine
 from harness.sandbox.recorder import open_recorder, recorder_available
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from pathlib import Path
 import docker
 import pytest
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.alone]
 
 HARNESS = str(Path(sys.executable).with_name("harness"))
 SERVERS = Path(__file__).parents[1] / "servers"

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from loopback_registry import Registry, tarball, wheel
 
-pytestmark = [pytest.mark.docker]
+pytestmark = [pytest.mark.docker, pytest.mark.alone]
 
 Run = Callable[..., CompletedProcess[str]]
 
