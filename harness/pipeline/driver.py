@@ -10,17 +10,18 @@ from contextlib import AsyncExitStack
 import anyio
 import anyio.abc
 
-from harness.model.call import BoundariesEvent, CallBooksEvent, Outcome, WorldEvent
+from harness.model.call import Outcome, WorldEvent
 from harness.model.options import ActiveLevel, NetworkChoice, RunOptions
 from harness.model.plan import Action, ActionKind, Adjustment, Observation
 from harness.model.probe import Probed
-from harness.model.recording import NoteEvent, ObstacleEvent, Phase, ProbeBooksEvent
+from harness.model.recording import NoteEvent, Phase
 from harness.model.surface import ItemKind, ListEnd, Surface
 from harness.model.world import World
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.calls import Caller
+from harness.pipeline.concluding import conclude
 from harness.pipeline.entropy import Entropy
-from harness.pipeline.looks import Looker
+from harness.pipeline.looks import Looker, beside
 from harness.pipeline.probes import Prober
 from harness.pipeline.progress import Progress
 from harness.pipeline.schema_facts import SchemaFacts
@@ -43,7 +44,6 @@ WARDEN_MARGIN_SECONDS = 15.0
 
 #: How much longer than the main session the background work may take.
 BACKGROUND_SECONDS = 10.0
-
 #: From when on, and how often, a server that has not answered yet is looked at for signs of another transport, and
 #: how long after such a sign it is still waited for: some announce a port and then speak on their standard streams too.
 SIGNS_AFTER_SECONDS = 3.0
@@ -92,6 +92,9 @@ class Driver:
         self.facts = SchemaFacts()
         self._world: World | None = None
         self._ahead = False
+        self._patience = 0.0
+
+    _background: anyio.abc.TaskGroup  # set by `run`
 
     @property
     def surface(self) -> Surface | None:
@@ -102,6 +105,7 @@ class Driver:
         """Follow the plan for at most `seconds`. Raises EngineError; the target's doings are recorded instead."""
         deadline = anyio.current_time() + seconds
         async with anyio.create_task_group() as background, AsyncExitStack() as session:
+            self._background = background
             observation: Observation | None = None
             while (action := planner.next(observation)) is not None:
                 if action.kind is ActionKind.START and action.attempt > 1 and anyio.current_time() >= deadline:
@@ -129,7 +133,7 @@ class Driver:
             case ActionKind.PROBE if self._session is not None:
                 return await self._probe(action, self._session, deadline, seconds)
             case ActionKind.LOOK if action.look is not None:
-                return await self._take_look(action, deadline)
+                return await self._take_look(action, stack, deadline)
             case ActionKind.LOOK if self._session is not None:
                 return await self._look_again(action, self._session, deadline, seconds)
             case ActionKind.RESTART:
@@ -140,7 +144,7 @@ class Driver:
                 names = await self._supply.variables()
                 return Observation(number=action.number, usable=False, variables=names)
             case ActionKind.CONCLUDE:
-                self._conclude(action)
+                conclude(self._bundle, action)
                 return Observation(number=action.number, usable=False)
             case _:
                 raise AssertionError(f"the driver has no way to do {action.kind}")
@@ -228,9 +232,10 @@ class Driver:
     async def _probe(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
         assert action.probe is not None and self._raw is not None
         self._progress.phase(f"probe {action.probe.id}"[:60])
-        if not self._ahead and self._options.network is not NetworkChoice.NONE and not self._options.stealth:
+        if not self._ahead and self._started is not None:
             self._ahead = True  # the look that comes after the probes is in another life
-            await self._sandbox.prepare_network()
+            if (spec := await self._spec(self._started, deadline)) is not None:
+                await self._sandbox.prepare(spec)
         with anyio.move_on_at(deadline):
             probed = await self._prober.probe(action.probe, session, self._raw)
             return Observation(number=action.number, usable=probed.state == "alive", probed=probed)
@@ -238,18 +243,25 @@ class Driver:
         probed = Probed(probe=action.probe.id, state="unsent")
         return Observation(number=action.number, usable=False, probed=probed, detail=OUT_OF_TIME)
 
-    async def _take_look(self, action: Action, deadline: float) -> Observation:
-        """Look at the session at hand, or at another life that is started for it."""
+    async def _take_look(self, action: Action, stack: AsyncExitStack, deadline: float) -> Observation:
+        """Look at the session at hand; or at another life, while that one, of which no more is asked, is ended."""
         assert action.look is not None
         self._progress.phase(f"look again: {action.look.name}")
-        seen: Surface | None = None
-        with anyio.move_on_at(deadline):
-            if action.session != MAIN:
-                spec = await self._spec(self._started or action, deadline)
-                if spec is not None:
-                    started = self._started.adjustment if self._started is not None else action.adjustment
-                    seen = await self._looker.anew(action, spec, self._surface, started)
-            elif self._session is not None and self._raw is not None:
+
+        async def take() -> Surface | None:
+            start = self._started or action
+            with anyio.move_on_at(deadline):
+                if (spec := await self._spec(start, deadline)) is not None:
+                    return await self._looker.anew(action, spec, self._surface, start.adjustment)
+            return None
+
+        seen = None
+        if action.session != MAIN:
+            taking = beside(self._background, take)
+            await self._leave(stack)
+            seen = await taking()
+        elif self._session is not None and self._raw is not None:
+            with anyio.move_on_at(deadline):
                 seen = await self._looker.again(action.look, self._session, self._raw, self._greeting, self._surface)
         return Observation(number=action.number, usable=seen is not None, surface=seen)
 
@@ -271,8 +283,6 @@ class Driver:
             return Observation(number=action.number, usable=self._raw.closed is None, surface=seen)
         session.deadline("run", seconds)
         return Observation(number=action.number, usable=False, detail=OUT_OF_TIME)
-
-    _patience: float = 0.0
 
     async def _spec(self, action: Action, deadline: float) -> LaunchSpec | None:
         spec = await self._supply.spec(action.adjustment)
@@ -339,12 +349,17 @@ class Driver:
             session.deadline("run", seconds)
         return seen
 
-    async def _stop(self, action: Action, stack: AsyncExitStack) -> Observation:
+    async def _leave(self, stack: AsyncExitStack) -> Session | None:
+        """End the life at hand, watched for a while first if it was called; returns it."""
         if self._caller.calls and self._session is not None:
             await self._idle(self._session)
-        self._progress.phase(Phase.STOP)
         session, self._session, self._raw = self._session, None, None
         await stack.aclose()
+        return session
+
+    async def _stop(self, action: Action, stack: AsyncExitStack) -> Observation:
+        self._progress.phase(Phase.STOP)
+        session = await self._leave(stack)
         if session is None or session.report is None:
             return Observation(number=action.number, usable=False)
         report, by_itself = session.report, session.report.ended_by == "target"
@@ -365,18 +380,6 @@ class Driver:
         await session.enter(Phase.IDLE)
         with anyio.move_on_after(self._options.idle):
             await session.process.wait()
-
-    def _conclude(self, action: Action) -> None:
-        for note in action.notes:
-            self._bundle.record(NoteEvent(phase=Phase.STOP, text=note))
-        if action.boundaries:
-            self._bundle.record(BoundariesEvent(phase=Phase.IDLE, boundaries=action.boundaries))
-        if action.call_books is not None:
-            self._bundle.record(CallBooksEvent(phase=Phase.IDLE, books=action.call_books))
-        if action.obstacle is not None:
-            self._bundle.record(ObstacleEvent(phase=Phase.STOP, obstacle=action.obstacle, what=action.what))
-        if action.books is not None:
-            self._bundle.record(ProbeBooksEvent(phase=Phase.PROBE, books=action.books))
 
     async def _in_background(self, action: Action, background: anyio.abc.TaskGroup, deadline: float) -> Observation:
         """The stock client's try, in a life of the target of its own."""

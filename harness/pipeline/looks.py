@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
+import anyio
+import anyio.abc
+
+from harness.model.errors import HarnessError
 from harness.model.options import RunOptions
 from harness.model.plan import Action, Adjustment
 from harness.model.probe import LookEvent, LookRequest
@@ -93,3 +99,29 @@ class Looker:
             if greeting.failure is None:
                 seen = await self.again(request, session, raw, greeting, first)
         return seen
+
+
+def beside(
+    tasks: anyio.abc.TaskGroup, take: Callable[[], Awaitable[Surface | None]]
+) -> Callable[[], Awaitable[Surface | None]]:
+    """Begin `take` in `tasks`; returns what waits for its end, and gives or raises what it did."""
+    over = anyio.Event()
+    found: list[Surface | None] = []
+    errors: list[Exception] = []
+
+    async def run() -> None:
+        try:
+            found.append(await take())
+        except (HarnessError, ExceptionGroup) as error:  # whoever waits is told, as if it had been done there
+            errors.append(error)
+        finally:
+            over.set()
+
+    async def taken() -> Surface | None:
+        await over.wait()
+        if errors:
+            raise errors[0]
+        return found[0] if found else None
+
+    tasks.start_soon(run)
+    return taken

@@ -223,6 +223,14 @@ class Sandbox(Protocol):
         """Begin to make fake internets ahead of that many launches that ask for one, without waiting for them."""
         ...
 
+    async def prepare(self, spec: LaunchSpec) -> None:
+        """Begin to make what `launch` needs for `spec`, up to the closed gate, without waiting for it.
+
+        A later launch takes it that differs at most in who it is, what is planted and how the network answers, and
+        whose deadline is the same moment. What no launch takes is gone with the sandbox.
+        """
+        ...
+
     async def use_strace(self) -> str | None:
         """Record with strace from now on; why that can't be, or None. Launches and installs that record use it."""
         ...
@@ -232,8 +240,10 @@ class Sandbox(Protocol):
         ...
 
     def launch(self, spec: LaunchSpec) -> AbstractAsyncContextManager[SandboxedProcess]:
-        """Create gate, warden and recorder, open the gate, yield the running process; nothing is left at exit.
+        """Create gate, warden and recorder, open the gate, yield the running process; nothing of it runs at exit.
 
+        Nothing is left either, unless the process was stopped and the body came to its end: then the rest is removed
+        while others go on, and is gone with the sandbox.
         Raises `RecorderUnavailable` (an `EngineError`) for a launch that asks for a record where none can be made.
         """
         ...

@@ -18,6 +18,7 @@ from harness.model.options import Limits, NetworkChoice
 from harness.model.recording import ImageFact
 from harness.model.target import ImageConfig, InstallPlan
 from harness.sandbox.base import APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
+from harness.sandbox.berth import Berth, Bookings
 from harness.sandbox.cable import Cable, start_cable
 from harness.sandbox.containers import Doomed, background, doomed
 from harness.sandbox.engine import Engine
@@ -42,7 +43,6 @@ from harness.sandbox.hardening import (
 from harness.sandbox.install_witness import Recorders
 from harness.sandbox.installer import install, install_limits, use_volume
 from harness.sandbox.lease import Lease, StateDirectory, hold_lease
-from harness.sandbox.process import DockerProcess
 from harness.sandbox.reaper import reap
 from harness.sandbox.recorder import RECORDER_IMAGE, RING_KIB, Recorder, RecorderUnavailable, start_recorder
 from harness.sandbox.recorder_memory import RecorderMemory
@@ -59,6 +59,9 @@ from harness.sandbox.workshop import Workshop
 
 #: Finds the image of a folder name, or makes it.
 ImageResolver: TypeAlias = Callable[[str], Awaitable[ImageFact]]
+
+#: A process behind the gate, with what records it.
+Launched: TypeAlias = RecordedProcess | TracedProcess
 
 WARDEN_IMAGE = "warden"
 #: A run's recorder ends with the harness, and by itself after this time.
@@ -87,6 +90,7 @@ class DockerSandbox:
         self._recorders: list[Recorder] = []
         self._gateways: list[Gateway] = []
         self._strace = False
+        self._bookings = Bookings(tasks, self._berth)
 
     async def engine_facts(self) -> Mapping[str, str]:
         return self._facts
@@ -110,8 +114,74 @@ class DockerSandbox:
     def launch(self, spec: LaunchSpec) -> AbstractAsyncContextManager[SandboxedProcess]:
         return self._launch(spec)
 
+    async def prepare(self, spec: LaunchSpec) -> None:
+        self._bookings.prepare(spec)
+
     @asynccontextmanager
     async def _launch(self, spec: LaunchSpec) -> AsyncIterator[SandboxedProcess]:
+        process: Launched | None = None
+
+        def ended() -> bool:
+            return process is not None and process.report is not None
+
+        async with self._bookings.take(spec, ended) as berth, background() as tasks:
+            process = await self._enter(spec, berth, tasks)
+            try:
+                yield process
+            finally:
+                process.close()
+
+    async def _enter(self, spec: LaunchSpec, berth: Berth, tasks: anyio.abc.TaskGroup) -> Launched:
+        """Plant, record, and open the gate of what stands ready."""
+        shop, engine, foreign = self._shop, self._shop.engine, spec.foreign
+        warden, container, gateway = berth.warden, berth.container, berth.gateway
+        nonce = shop.nonce()
+        process: Launched
+        life = {"began": berth.began, "deadline": berth.deadline_seconds}
+        if spec.record and self._strace:
+            tracer = await start_tracer(
+                shop,
+                berth.tasks,
+                berth.collected,
+                warden,
+                (await self._image(TRACER_IMAGE)).id,
+                session=spec.session,
+                epoch=spec.epoch,
+                uid=USER_ID if foreign is None else int(foreign.run_as.partition(":")[0]),
+                runtime=spec.runtime,
+            )
+            tracer.expect(nonce)
+            process = TracedProcess(engine, container, warden, berth.image, tracer, **life)
+        else:
+            recording = None
+            if spec.record:  # before the seed: what is planted is known by it
+                recorder = await self._recorder()
+                recording = await recorder.record(
+                    await warden.ready(),
+                    seconds=whole_seconds(spec.deadline_seconds + RECORDER_GRACE_SECONDS),
+                    session=spec.session,
+                    epoch=spec.epoch,
+                )
+                recording.expect(nonce)
+            process = RecordedProcess(engine, container, warden, berth.image, recording, **life)
+        try:
+            seed = dict(spec.seed)
+            if gateway is not None:
+                process.network = gateway
+                seed.setdefault(TRUST_FILE, await enter_world(gateway, spec))
+            if berth.cable is not None:
+                await berth.cable.ready()
+            await container.seed(seed_bytes(seed, executables=spec.executables, links=spec.links))
+            await container.open_gate(nonce)
+        except BaseException:
+            process.close()
+            raise
+        process.watch(tasks)
+        return process
+
+    @asynccontextmanager
+    async def _berth(self, spec: LaunchSpec) -> AsyncIterator[Berth]:
+        """Make what a launch needs, up to the closed gate; all of it is gone at exit."""
         shop, engine = self._shop, self._shop.engine
         foreign, warden_image = spec.foreign, await self._image(WARDEN_IMAGE)
         traced = spec.record and self._strace
@@ -161,49 +231,19 @@ class DockerSandbox:
             async with gated(
                 engine, tasks, collected, warden, shop.name("target"), config, held_stderr, prepare=world
             ) as container:
-                nonce = shop.nonce()
-                recording = tracer = None
-                if traced:
-                    tracer = await start_tracer(
-                        shop,
-                        tasks,
-                        collected,
-                        warden,
-                        (await self._image(TRACER_IMAGE)).id,
-                        session=spec.session,
-                        epoch=spec.epoch,
-                        uid=USER_ID if foreign is None else int(foreign.run_as.partition(":")[0]),
-                        runtime=spec.runtime,
-                    )
-                    tracer.expect(nonce)
-                elif spec.record:  # before the seed: what is planted is known by it
-                    recorder = await self._recorder()
-                    recording = await recorder.record(
-                        await warden.ready(),
-                        seconds=whole_seconds(spec.deadline_seconds + RECORDER_GRACE_SECONDS),
-                        session=spec.session,
-                        epoch=spec.epoch,
-                    )
-                    recording.expect(nonce)
-                process: DockerProcess
-                life = {"began": began, "deadline": spec.deadline_seconds}
-                if tracer is not None:
-                    process = TracedProcess(engine, container, warden, image, tracer, **life)
-                else:
-                    process = RecordedProcess(engine, container, warden, image, recording, **life)
-                seed = dict(spec.seed)
-                if gateway is not None:
-                    process.network = gateway
-                    seed.setdefault(TRUST_FILE, await enter_world(gateway, spec))
-                if cable is not None:
-                    await cable.ready()
                 try:
-                    await container.seed(seed_bytes(seed, executables=spec.executables, links=spec.links))
-                    await container.open_gate(nonce)
-                    process.watch(tasks)
-                    yield process
+                    yield Berth(
+                        image=image,
+                        warden=warden,
+                        container=container,
+                        gateway=gateway,
+                        cable=cable,
+                        collected=collected,
+                        tasks=tasks,
+                        began=began,
+                        deadline_seconds=spec.deadline_seconds,
+                    )
                 finally:
-                    process.close()
                     warden.close()
                     if gateway is not None:
                         gateway.close()

@@ -83,6 +83,11 @@ class DockerProcess:
         """The engine's id of the target's container."""
         return self._gated.container
 
+    @property
+    def report(self) -> ExitReport | None:
+        """How it ended, once it did."""
+        return self._report
+
     async def mark(self, phase: str, nonce: str) -> None:
         await self._warden.mark(phase, nonce)
 
