@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.model.base import JsonValue
 from harness.model.payload import Boundary, BoundaryKind, PayloadClass
+from harness.model.purpose import WORDS_CHARACTERS, is_code
 from harness.model.surface import ItemKind, Surface
 from harness.model.world import World
 
 TEXT_CHARACTERS = 200
 MOST = 400
-WORDS_CHARACTERS = 4000
 
 #: Variables and options that list what may be run.
 _ALLOW_NAME = re.compile(
@@ -86,17 +86,6 @@ PROGRAMS = frozenset(
 _INTERNAL_BY_DESIGN = re.compile(
     r"\b(?:localhost|internal (?:network|address|url|service)|local (?:network|server|development)|intranet"
     r"|127\.0\.0\.1)\b",
-    re.IGNORECASE,
-)
-#: Arguments and tools that are code by design: what runs there was asked for.
-_CODE_NAME = re.compile(
-    r"^(?:commands?|cmds?|command_?line|shell|bash|scripts?|code|source(?:_?code)?|program|python(?:_?code)?|javascript|js"
-    r"|powershell|snippet|eval|statements?)$",
-    re.IGNORECASE,
-)
-_CODE_TOOL = re.compile(
-    r"\b(?:execut|run|evaluat|interpret)\w*\b[^.]{0,40}\b(?:code|commands?|scripts?|shell|python|javascript|programs?|snippets?|bash)\b"
-    r"|\b(?:code|commands?|scripts?|shell)\b[^.]{0,20}\b(?:execut|run|interpret)\w*",
     re.IGNORECASE,
 )
 _TEMPLATE_WORDS = re.compile(r"\b(?:templates?|jinja2?|handlebars|mustache|ejs|nunjucks|liquid|erb)\b", re.IGNORECASE)
@@ -191,6 +180,8 @@ def _by_design(payload_class: PayloadClass, kind: BoundaryKind, tool_words: str,
     """Whether the tool says that it does what the effect would be."""
     if kind is BoundaryKind.INTERNAL_ADDRESS:
         return _INTERNAL_BY_DESIGN.search(f"{tool_words} {words}"[:WORDS_CHARACTERS]) is not None
+    if kind is BoundaryKind.CREDENTIAL_SERVICES:
+        return is_code(tool_words, name, words)  # whoever may run anything may ask for the environment
     if kind is not BoundaryKind.DATA_NOT_CODE:
         return False
     if payload_class is PayloadClass.SQL:
@@ -198,11 +189,7 @@ def _by_design(payload_class: PayloadClass, kind: BoundaryKind, tool_words: str,
     if payload_class is PayloadClass.TEMPLATE_INJECTION:
         return _TEMPLATE_WORDS.search(f"{name} {words}"[:WORDS_CHARACTERS].replace("_", " ")) is not None
     if payload_class in CODE_CLASSES or payload_class is PayloadClass.ARGUMENT_INJECTION:
-        code = _CODE_NAME.match(re.sub(r"[^A-Za-z]+", "_", name).strip("_")) is not None
-        return code and (
-            _CODE_TOOL.search(tool_words[:WORDS_CHARACTERS].replace("_", " ").replace("-", " ")) is not None
-            or _CODE_TOOL.search(words[:WORDS_CHARACTERS]) is not None
-        )
+        return is_code(tool_words, name, words)
     return False
 
 

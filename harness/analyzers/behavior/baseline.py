@@ -60,6 +60,7 @@ PATHS: tuple[UsualPath, ...] = (
     UsualPath(r"/(app|usr|opt)/.*/__pycache__(/.*)?", r".*", "Python keeps compiled modules", True),
     UsualPath(r"/home/user/\.gitconfig|/home/user/\.config/git/config", r"git.*", "Git reads its settings"),
     UsualPath(r".*/\.git/config", r"git.*", "Git reads a repository's settings"),
+    UsualPath(r".*/\.git/index(\.lock)?", r"git", "git status refreshes the index that it reads", True),
     UsualPath(r".*/\.npmrc", r"node|npm.*|npx.*", "npm reads its settings"),
     UsualPath(r"/home/user/\.local/share/ca-certificates/.*", r".*", "certificates that every TLS library reads"),
 )

@@ -15,7 +15,9 @@ from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.made import PathMemory
 from harness.analyzers.behavior.programs import NETWORK_TOOLS, SHELLS, Started, started
 from harness.model.finding import Severity, Threat
+from harness.model.purpose import runs_code
 from harness.model.recording import Direction, Event, FrameEvent, ProcessEvent, SyscallEvent
+from harness.model.surface import ItemKind
 
 #: Words of the arguments of the latest call that are looked for in shells; shorter ones say nothing.
 MAX_ARGUMENTS = 64
@@ -31,6 +33,12 @@ SELF_MADE = Kind(
     Severity.HIGH,
     "The server wrote a file and then ran it as a program; what ran is not what was published.",
     cwe=494,
+)
+CODE_RUN = replace(
+    SELF_MADE,
+    severity=Severity.LOW,
+    description="A tool that is there to run code wrote a file and ran it as a program, as it says; that the file "
+    "holds what it was given was not seen.",
 )
 NAMELESS = Kind(
     "behavior.exec.nameless",
@@ -96,6 +104,11 @@ WORD = replace(
     description="A plain word given as an argument of this tool stood in the command that a shell ran; whether special "
     "characters are quoted there was not seen.",
 )
+COMMAND = replace(
+    ARGUMENT,
+    severity=Severity.LOW,
+    description="The tool is there to run commands, and a shell ran what it was given, as it says.",
+)
 
 
 class ExecFold(BehaviorFold):
@@ -108,6 +121,7 @@ class ExecFold(BehaviorFold):
         self._written = PathMemory()
         self._arguments: tuple[str, ...] = ()
         self._tried: dict[tuple[str, int, str], tuple[SyscallEvent, Where]] = {}
+        self._runners = _runners(facts)
 
     def other(self, event: Event) -> None:
         """Remember the words of the latest call's arguments."""
@@ -142,7 +156,8 @@ class ExecFold(BehaviorFold):
         by = self._by(where)
         script = self.attribution.path(event, program.script) if program.script else ""
         if path in self._written or script in self._written:
-            self.ledger.note(SELF_MADE, "self-made", event, where, f"wrote and ran {script or path}: {shown}", extra=by)
+            kind = CODE_RUN if where.phase == CALL and where.tool in self._runners else SELF_MADE
+            self.ledger.note(kind, "self-made", event, where, f"wrote and ran {script or path}: {shown}", extra=by)
         elif "detached" in event.notes or "deleted" in event.notes or path.startswith(("/memfd:", "memfd:")):
             self.ledger.note(NAMELESS, "nameless", event, where, f"ran {path}: {shown}", extra=by)
         if where.process.entry or usual_program(program.name, event.argv):
@@ -183,7 +198,8 @@ class ExecFold(BehaviorFold):
         bare = _bare(text)
         found = [word for word in self._arguments if word in (text if "'" in word else bare)]
         if any(not _PLAIN_WORD.fullmatch(word) for word in found):
-            self.ledger.note(ARGUMENT, f"argument:{program.name}", event, where, shown)
+            kind = COMMAND if where.tool in self._runners else ARGUMENT
+            self.ledger.note(kind, f"argument:{program.name}", event, where, shown)
         elif found:
             self.ledger.note(WORD, f"word:{program.name}", event, where, shown)
         self.ledger.note(IN_CALL, f"program:{program.name}", event, where, shown)
@@ -191,6 +207,21 @@ class ExecFold(BehaviorFold):
     def _by(self, where: Where) -> str:
         names = [name.rpartition("/")[2] for name in where.process.ancestors]
         return f"It was started by {' under '.join(names)}, in phase {where.phase}." if names else ""
+
+
+def _runners(facts: Any) -> frozenset[str]:
+    """The tools that are there to run code or commands, by what they and their arguments are called."""
+    found: set[str] = set()
+    for surface in facts.surfaces:
+        for item in surface.of(ItemKind.TOOL):
+            value = item.value if isinstance(item.value, dict) else {}
+            schema = value.get("inputSchema")
+            properties = schema.get("properties") if isinstance(schema, dict) else None
+            named = properties.items() if isinstance(properties, dict) else ()
+            words = ((n, str(p.get("description", "")) if isinstance(p, dict) else "") for n, p in named)
+            if runs_code(f"{item.name}\n{value.get('description', '')}", words):
+                found.add(item.name)
+    return frozenset(found)
 
 
 def _bare(text: str) -> str:
@@ -239,4 +270,4 @@ class ExecAnalyzer(BehaviorAnalyzer):
     name = "behavior.exec"
     description = "programs that the server starts: shells, network tools, files it wrote itself"
     fold = ExecFold
-    kinds = (SELF_MADE, NAMELESS, FETCHED, FETCHER, SHELL, CODE, OTHER, IN_CALL, ARGUMENT, WORD)
+    kinds = (SELF_MADE, NAMELESS, FETCHED, FETCHER, SHELL, CODE, OTHER, IN_CALL, ARGUMENT, WORD, COMMAND, CODE_RUN)

@@ -30,6 +30,8 @@ MAX_TEXTS = 2_000
 ITEM_CHARS = 200_000
 TOTAL_CHARS = 4_000_000
 MAX_OPEN = 64
+#: Lines kept before and after one that is new.
+CONTEXT = 2
 #: A text is looked at so far for whether it is one.
 BINARY_CHARS = 20_000
 _NO_TEXT = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
@@ -44,11 +46,15 @@ _FIELDS = {"tools/call": "tool", "prompts/get": "prompt", "resources/read": "res
 
 @dataclass(slots=True)
 class _Item:
-    """The answers of one item: different texts, with the call and the event of each."""
+    """The answers of one item: different texts, with the call and the event of each.
+
+    `lines`: all that stand in the texts, so that an answer that repeats an earlier one is searched where it differs.
+    """
 
     kind: str
     name: str
     texts: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    lines: set[str] = field(default_factory=set)
     room: int = ITEM_CHARS
     cut: int = 0
 
@@ -110,12 +116,17 @@ class ResultsFold:
         digest = sha256_hex(text)
         if digest in item.texts:
             return
+        lines = text.splitlines(keepends=True)
+        text = _unseen(lines, item.lines)
+        if not text:
+            return
         if len(item.texts) >= MAX_TEXTS or len(text) > min(item.room, self._room):
             item.cut += 1
             self._unread += 1
             return
         item.room -= len(text)
         self._room -= len(text)
+        item.lines.update(lines)
         item.texts[digest] = text, call.id, event.seq
 
     def finish(self) -> AnalyzerResult:
@@ -156,6 +167,12 @@ class ResultsFold:
             findings=tuple(findings),
             coverage=Coverage(subjects={"answers": tally}),
         )
+
+
+def _unseen(lines: list[str], seen: set[str]) -> str:
+    """The lines that were not seen, each with its neighbours, so that what goes over a line's end is still whole."""
+    near = {at + step for at, line in enumerate(lines) if line not in seen for step in range(-CONTEXT, CONTEXT + 1)}
+    return "".join(line for at, line in enumerate(lines) if at in near)
 
 
 def _judge(item: _Item, registry: RegistryView) -> tuple[list[Finding], list[Failure]]:

@@ -555,3 +555,37 @@ def test_every_kind_that_is_noted_is_declared() -> None:
             assert all(rule.id.startswith(prefixes) for rule in analyzer.rules)
     severities = {severity for _, _, expected in CASES.values() for severity in expected.values()}
     assert severities <= {severity.value for severity in Severity}
+
+
+RUNNER = {
+    "name": "run-code",
+    "description": "Run code snippet and return the output.",
+    "inputSchema": {"type": "object", "properties": {"code": {"type": "string"}}},
+}
+
+
+def test_a_tool_that_is_there_to_run_code_runs_what_it_wrote_and_any_other_is_told_as_serious() -> None:
+    other = {**RUNNER, "name": "colour", "description": "Colour a snippet."}
+    for tool, severity in ((RUNNER, "LOW"), (other, "HIGH")):
+        record = started().enter(f"call:{tool['name']}:aaaa1111")
+        record.write("/tmp/tmp.js").spawn(20, "/opt/node/22/bin/node", "node", "/tmp/tmp.js")
+        assert rules(record.end().judge("behavior.exec", tool))["behavior.exec.self-made"] == severity
+    unasked = started().write("/tmp/tmp.js").spawn(20, "/opt/node/22/bin/node", "node", "/tmp/tmp.js")
+    assert rules(unasked.end().judge("behavior.exec", RUNNER))["behavior.exec.self-made"] == "HIGH"
+
+
+@pytest.mark.parametrize(("description", "severity"), [("Run a shell command", "LOW"), ("Look a word up", "MEDIUM")])
+def test_a_command_in_a_shell_is_the_business_of_a_tool_for_commands(description: str, severity: str) -> None:
+    tool = {"name": "run", "description": description, "inputSchema": {"properties": {"command": {"type": "string"}}}}
+    record = started().enter("call:run:aaaa1111")
+    record.asked(json.dumps({"method": "tools/call", "params": {"name": "run", "arguments": {"command": "ls; id"}}}))
+    record.spawn(20, "/usr/bin/dash", "sh", "-c", "ls; id")
+    assert rules(record.end().judge("behavior.exec", tool))["behavior.exec.argument-in-shell"] == severity
+
+
+def test_git_refreshes_an_index_that_it_reads_and_whoever_else_writes_there_changes_a_repository() -> None:
+    tool = {**TOOL, "annotations": {"readOnlyHint": True}}
+    for program, found in (("git", {}), ("tool", {"behavior.annotations.read-only": "MEDIUM"})):
+        record = started().enter("call:now:aaaa1111").spawn(20, f"/usr/bin/{program}", program, "status")
+        record.call("openat", path=f"{WORKSPACE}/.git/index", result=3, pid=20, flags=("O_RDWR", "O_CREAT"))
+        assert rules(record.end().judge("behavior.annotations", tool)) == found

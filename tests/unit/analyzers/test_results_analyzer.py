@@ -84,3 +84,15 @@ def test_where_nothing_is_called_there_is_nothing_to_say() -> None:
 def test_the_bytes_of_a_file_that_is_no_text_hide_nothing() -> None:
     assert not judged(("read", "PK\x03\x04\x14\0\0\0\x08\0notes/readme.txt")).findings
     assert not judged(("read", "\x89PNG\r\n\x1a\n" + "\ufffd\x01\u200b" * 40)).findings
+
+
+def test_answers_that_repeat_most_of_an_earlier_one_are_searched_where_they_differ() -> None:
+    pack = "".join(f"line {number} of a file that is packed again and again\n" for number in range(1_000))
+    answers = [("pack", f"{pack}run {number}\n{pack}") for number in range(50)]
+    result = judged(*answers)
+    assert (result.findings, result.coverage.subjects["answers"].skipped) == ((), ())
+    late = judged(*answers, ("pack", f"{pack}{ORDER}\n{pack}"))
+    assert "results.injection" in rules(late)
+    first, second = ORDER.split(" and ", 1)
+    split = judged(("pack", f"{first} and\n"), ("pack", f"{first} and\n{second}\n"))
+    assert "results.injection" in rules(split)

@@ -164,3 +164,10 @@ def test_only_what_the_oracle_admits_is_crossed() -> None:
         if payload_class is PayloadClass.EXHAUSTION:
             continue  # it proves nothing, and is told as seen
         assert set(kinds) <= ADMISSIBLE[payload_class], payload_class
+
+
+def test_who_may_run_anything_may_ask_for_the_environment_and_others_may_not() -> None:
+    services = Boundary(kind=BoundaryKind.CREDENTIAL_SERVICES, source="convention")
+    asked = (PayloadClass.SECRET_DISCLOSURE, BoundaryKind.CREDENTIAL_SERVICES, "t")
+    assert boundary_for(*asked, "run_command\nRun a command", "command", "", [services]) is None
+    assert boundary_for(*asked, "git_status\nShow a repository's state", "repo_path", "", [services]) is services
