@@ -369,7 +369,7 @@ async def test_an_install_is_sealed_and_found_again(sandbox: Sandbox, tmp_path: 
         assert third.cached
     outcome = await run(sandbox, LaunchSpec(image="python313", volume=made.volume, argv=("hello",)))
     assert outcome.stdout == b"hello from /app\nsealed\n"
-    assert (await things_left(tmp_path / "state")) == {"containers": [], "volumes": [made.volume]}
+    assert (await things_left(tmp_path / "state"))["volumes"] == [made.volume]
 
 
 async def test_a_failing_step_ends_the_install_and_leaves_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
