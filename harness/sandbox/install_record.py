@@ -12,6 +12,7 @@ import re
 from harness.model.base import Record
 from harness.model.recording import (
     Event,
+    KernelEvent,
     MarkEvent,
     ProcessEvent,
     RecorderEndEvent,
@@ -21,6 +22,8 @@ from harness.model.recording import (
 
 #: More different events than these are a flood of their own: the record is then known not to be whole.
 MAX_EVENTS = 2000
+#: Of so many processes at once it is known what they run; of the others, that it is not known.
+MAX_PROCESSES = 4096
 
 #: Where installing reads and writes.
 _OWN = ("/app", "/input", "/tmp", "/dev/null", "/dev/tty")  # noqa: S108 - the container's
@@ -51,13 +54,14 @@ class InstallKeeper:
     def __init__(self) -> None:
         self._kept: list[Event] = []
         self._known: set[tuple[object, ...]] = set()
+        self._programs: dict[int, str] = {}
         self._counted = 0
         self._dropped = 0
 
     def take(self, events: list[Event]) -> None:
         """Take the next events, in order."""
         for event in events:
-            key = _key(event)
+            key = _key(event, self._program(event))
             if key is None or key in self._known:
                 self._counted += 1
             elif len(self._kept) >= MAX_EVENTS:
@@ -66,6 +70,22 @@ class InstallKeeper:
                 self._known.add(key)
                 self._kept.append(event)
 
+    def _program(self, event: Event) -> str:
+        """The program that an event is of: the same call means one thing of `su` and another of anything else."""
+        if not isinstance(event, KernelEvent):
+            return ""
+        program = self._programs.get(event.pid, "")
+        if isinstance(event, ProcessEvent):
+            if event.what == "exit":
+                self._programs.pop(event.pid, None)
+            elif event.what == "exec":
+                program = self._programs[event.pid] = event.path or event.requested
+            elif event.what == "fork":
+                self._programs[event.child] = program
+            while len(self._programs) > MAX_PROCESSES:
+                del self._programs[next(iter(self._programs))]
+        return program
+
     def record(self, end: RecorderEndEvent) -> InstallRecord:
         """The record, once the recorder has ended; what did not fit counts as lost."""
         if self._dropped:
@@ -73,7 +93,7 @@ class InstallKeeper:
         return InstallRecord(events=tuple(self._kept), counted=self._counted, end=end)
 
 
-def _key(event: Event) -> tuple[object, ...] | None:
+def _key(event: Event, program: str) -> tuple[object, ...] | None:
     """What makes an event one that was seen already; None for one that is counted only."""
     match event:
         case MarkEvent():
@@ -85,7 +105,8 @@ def _key(event: Event) -> tuple[object, ...] | None:
                 None if event.path is not None and _below(event.path, _OWN) else ("transfer", event.path, event.remote)
             )
         case SyscallEvent():
-            return _call_key(event)
+            key = _call_key(event)
+            return None if key is None else (program, *key)
     return None
 
 

@@ -12,6 +12,7 @@ from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.made import PathMemory
 from harness.analyzers.behavior.places import Area, Place, PlaceKind, PlaceTable, area_of
+from harness.analyzers.behavior.sign_in import signing_in
 from harness.model.finding import Severity, Threat
 from harness.model.recording import SyscallEvent, TransferEvent
 
@@ -227,6 +228,8 @@ class FilesFold(BehaviorFold):
         where = self.attribution.where(event, effect.path)
         if usual_path(effect.path, where.process.name, writing=False) or "O_DIRECTORY" in event.flags:
             return
+        if signing_in(effect.path, where.process, done=effect.done):
+            return
         done, tried = {
             PlaceKind.SECRET: (SECRET_READ, SECRET_TRIED),
             PlaceKind.ACCOUNT: (ACCOUNT_READ, ACCOUNT_TRIED),
@@ -265,7 +268,7 @@ class FilesFold(BehaviorFold):
         if place is None and area not in (Area.HOME, Area.SYSTEM):
             return
         where = self.attribution.where(event, path)
-        if usual_path(path, where.process.name, writing=True):
+        if usual_path(path, where.process.name, writing=True) or signing_in(path, where.process, done=effect.done):
             return
         of_a_project = place is not None and place.pattern.startswith("**/") and where.phase == CALL
         if of_a_project and (where.attacked or area_of(path) is Area.WORKSPACE):

@@ -12,6 +12,7 @@ from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.places import Area, PlaceKind, PlaceTable, area_of
 from harness.analyzers.behavior.privilege import PrivilegeFold, attempt_of, attempt_words
 from harness.analyzers.behavior.programs import NETWORK_TOOLS, started
+from harness.analyzers.behavior.sign_in import BECOMERS, signing_in
 from harness.model.finding import Severity, Threat
 from harness.model.recording import ProcessEvent, SyscallEvent
 
@@ -84,6 +85,15 @@ PRIVILEGE = Kind(
     cwe=250,
     remediation=_REMEDY,
 )
+BECOMES = Kind(
+    "behavior.install.privilege",
+    "The installation asked to become another user",
+    Severity.LOW,
+    "While it was installed, a program was started that runs commands as another user, mostly root, if it is let.",
+    threat=Threat.SANDBOX_EVASION,
+    cwe=250,
+    remediation="Read what it wanted to run with more rights; install with scripts turned off.",
+)
 
 _OWN = frozenset({Area.APP, Area.SCRATCH, Area.STATE, Area.DEVICE, Area.KERNEL})
 #: Where the sandbox hands over what is to be installed.
@@ -107,7 +117,7 @@ class InstallFold(BehaviorFold):
         if event.call in FILE_CALLS:
             for effect in effects_of(event, self.attribution):
                 if effect.what is What.READ:
-                    self._read(event, effect.path)
+                    self._read(event, effect.path, done=effect.done)
                 else:
                     self._write(event, effect.path, done=effect.done)
         elif event.call in _SENDS:
@@ -132,15 +142,19 @@ class InstallFold(BehaviorFold):
             self.ledger.note(DECODES, f"hidden:{program.name}", event, where, shown)
         elif program.name in NETWORK_TOOLS or (program.shell and program.fetches):
             self.ledger.note(FETCHES, f"tool:{program.name}", event, where, shown)
+        elif program.name in BECOMERS:
+            self.ledger.note(BECOMES, f"become:{program.name}", event, where, shown)
         elif program.shell:
             self.ledger.note(SHELL, "scripts", event, where, shown)
 
-    def _read(self, event: SyscallEvent, path: str) -> None:
+    def _read(self, event: SyscallEvent, path: str, *, done: bool) -> None:
+        """A try counts as much as a read: where things are installed there is no home with credentials in it."""
         place = self._reads.find(path)
         if place is None:
             return
         where = self.attribution.where(event)
-        if not usual_install_path(path, where.process.name, writing=False):
+        usual = usual_install_path(path, where.process.name, writing=False)
+        if not usual and not signing_in(path, where.process, done=done):
             self.ledger.note(SECRETS, place.pattern, event, where, f"{event.call}: {path}", extra=place.reason)
 
     def _write(self, event: SyscallEvent, path: str, *, done: bool) -> None:
@@ -151,7 +165,7 @@ class InstallFold(BehaviorFold):
         if place is None and (area in _OWN or not path.startswith("/")):
             return
         where = self.attribution.where(event)
-        if usual_install_path(path, where.process.name, writing=True):
+        if usual_install_path(path, where.process.name, writing=True) or signing_in(path, where.process, done=done):
             return
         text = f"{event.call}{'' if done else ' tried'}: {path}"
         if place is not None:
@@ -166,4 +180,4 @@ class InstallAnalyzer(BehaviorAnalyzer):
     name = "behavior.install"
     description = "what the installation did beyond installing: connections, network tools, credentials, other folders"
     fold = InstallFold
-    kinds = (CONNECTS, FETCHES, DECODES, SECRETS, PERSISTS, OUTSIDE, PRIVILEGE, SHELL)
+    kinds = (CONNECTS, FETCHES, DECODES, SECRETS, PERSISTS, OUTSIDE, PRIVILEGE, BECOMES, SHELL)

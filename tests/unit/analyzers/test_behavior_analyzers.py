@@ -23,6 +23,12 @@ def planted(record: Record, path: str) -> Record:
 
 
 CASES: dict[str, tuple[str, Story, dict[str, str]]] = {
+    # files
+    "su-of-its-own-looks-at-digests": (
+        "files",
+        lambda r: r.spawn(20, "/tmp/su", "su").open("/etc/shadow", result=EACCES, pid=20),
+        {"behavior.files.secret-read": "MEDIUM"},
+    ),
     # exec
     "shell": (
         "exec",
@@ -252,6 +258,10 @@ CASES: dict[str, tuple[str, Story, dict[str, str]]] = {
 
 #: The twins: nothing at all is found on these.
 BENIGN: dict[str, tuple[str, Story]] = {
+    "su-looks-at-digests": (
+        "files",
+        lambda r: r.spawn(20, "/usr/bin/su", "su").open("/etc/shadow", result=EACCES, pid=20),
+    ),
     "helpers-of-python": (
         "exec",
         lambda r: r.spawn(
@@ -365,6 +375,13 @@ def test_the_identity_of_a_finding_knows_neither_numbers_nor_phases(name: str) -
     assert ids(tell(story)) == ids(story(later))
 
 
+def signing_in(record: Record, su: str, result: int) -> Record:
+    """What `playwright install --with-deps` does: `su` looks at the digests, fails, and would note it in its book."""
+    record.fork(21, pid=20).exec(su, "su", "root", "-c", "apt-get update", pid=21, parent=20)
+    record.open("/etc/shadow", result=result, pid=21, parent=20)
+    return record.open("/var/log/btmp", "O_WRONLY", result=result, pid=21, parent=20)
+
+
 INSTALLS: dict[str, tuple[Story, dict[str, str]]] = {
     "connects": (lambda r: r.connect("93.184.215.14:443", pid=20), {"behavior.install.connects": "MEDIUM"}),
     "fetches": (
@@ -376,6 +393,34 @@ INSTALLS: dict[str, tuple[Story, dict[str, str]]] = {
         {"behavior.install.hidden-command": "HIGH"},
     ),
     "key": (lambda r: r.open(f"{HOME}/.ssh/id_rsa", result=ENOENT, pid=20), {"behavior.install.secret-read": "HIGH"}),
+    "su": (
+        lambda r: signing_in(r, "/usr/bin/su", EACCES),
+        {"behavior.install.privilege": "LOW"},
+    ),
+    "su-of-its-own": (
+        lambda r: signing_in(r, "/app/node_modules/.bin/su", EACCES),
+        {
+            "behavior.install.outside-write": "MEDIUM",
+            "behavior.install.privilege": "LOW",
+            "behavior.install.secret-read": "HIGH",
+        },
+    ),
+    "su-that-gets-it": (
+        lambda r: signing_in(r, "/usr/bin/su", 3),
+        {
+            "behavior.install.outside-write": "MEDIUM",
+            "behavior.install.privilege": "LOW",
+            "behavior.install.secret-read": "HIGH",
+        },
+    ),
+    "digests": (
+        lambda r: r.open("/etc/shadow", result=EACCES, pid=20),
+        {"behavior.install.secret-read": "HIGH"},
+    ),
+    "su-and-keys": (
+        lambda r: signing_in(r, "/usr/bin/su", EACCES).open(f"{HOME}/.ssh/id_rsa", result=ENOENT, pid=21, parent=20),
+        {"behavior.install.privilege": "LOW", "behavior.install.secret-read": "HIGH"},
+    ),
     "bashrc": (lambda r: r.write(f"{HOME}/.bashrc", pid=20), {"behavior.install.persistence": "HIGH"}),
     "system": (
         lambda r: r.write("/usr/local/bin/x", result=EACCES, pid=20),

@@ -50,6 +50,16 @@ def test_what_tells_something_is_kept_once() -> None:
     assert kept(*telling, *telling) == telling
 
 
+def test_one_program_does_not_hide_what_another_does() -> None:
+    def run(pid: int, path: str) -> Event:
+        return ProcessEvent(phase="install", session="install", pid=pid, tid=pid, what="exec", path=path, argv=(path,))
+
+    asked = call("openat", "/etc/shadow", result=-13, pid=9, tid=9)
+    stolen = call("openat", "/etc/shadow", result=-13, pid=10, tid=10)
+    su, thief = run(9, "/usr/bin/su"), run(10, "/app/bin/thief")
+    assert kept(su, asked, thief, stolen, asked, stolen) == [su, asked, thief, stolen]
+
+
 def test_more_than_the_bound_counts_as_lost(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(install_record, "MAX_EVENTS", 3)
     keeper = InstallKeeper()
