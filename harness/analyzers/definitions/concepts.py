@@ -384,9 +384,11 @@ CONCEPTS: dict[str, str] = {
     "treat": "treat regard consider accept handle interpret trust take",
     "as_system": (
         "as_system as_instruction as_command as_directive from_the_system system_level system-level as_a_system "
-        "as_your_instruction as_a_developer as_trusted as_authoritative as_the_user as_if_the_user "
+        "as_your_instruction as_a_developer as_the_user as_if_the_user "
         "as_an_instruction as_order as_law"
     ),
+    # Of data, that it is right; of words, that they are to be obeyed: what else the sentence speaks about decides.
+    "as_reliable": "as_trusted as_authoritative as_binding as_the_authority",
     "prompt_own": (
         "instruction =guideline =guidelines =directive =directives prompt preamble context_window configuration "
         "persona =rules constraint policy =orders setup initialization"

@@ -63,6 +63,8 @@ _FRAMES: tuple[tuple[str, float, str], ...] = (
     (OVERRIDE, 0.5, "cancel <>6 owned"),
     (OVERRIDE, 0.75, "despite <>6 rules|told|model_noun|system_rules"),
     (OVERRIDE, 0.65, "treat <>9 as_system"),
+    (OVERRIDE, 0.65, "treat <>9 as_reliable <>9 orders|obey|rules|told|user_said|system_word|user"),
+    (OVERRIDE, 0.5, "treat <>9 as_reliable"),
     (OVERRIDE, 0.85, "cancel <>6 model_earlier"),
     (OVERRIDE, 0.8, "ignore_words <>4 system_rules"),
     (OVERRIDE, 0.85, "cancel_strong <>4 guards"),
