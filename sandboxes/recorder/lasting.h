@@ -6,6 +6,25 @@
 #include "arguments.h"
 #include "sockets.h"
 
+/* Where a process and file begin to be looked for: the bits of a product that all of the key goes into. */
+static __always_inline u32 transfer_slot(u64 key)
+{
+    return (u32)((key >> 6) * 0x9E3779B97F4A7C15ULL >> 40); /* 2^64 by the golden ratio: Knuth, TAOCP 3, 6.4 */
+}
+
+/* A file that is closed leaves a hole: what is there may stand behind some, and must not be counted anew before it. */
+static __always_inline struct transfer *find_transfer(u64 key)
+{
+    u32 slot = transfer_slot(key);
+
+    for (u32 step = 0; step < TRANSFER_STEPS; step++) {
+        struct transfer *at = &shared.transfers[(slot + step) & (TRANSFERS - 1)];
+        if (at->key == key)
+            return at;
+    }
+    return 0;
+}
+
 /* Count bytes by process and file: for sockets, and regular files that are open for writing. */
 __noinline int count_bytes(u32 number, u64 read, u64 written, u32 place)
 {
@@ -19,30 +38,30 @@ __noinline int count_bytes(u32 number, u64 read, u64 written, u32 place)
     if (mode != S_IFSOCK && !(mode == S_IFREG && (READ(file, f_mode) & FMODE_WRITE)))
         return 0;
     u64 key = ((u64)task->tgid << 42) ^ (u64)inode;
-    u32 slot = (u32)(key >> 6) * 2654435761U >> 12;
-    for (u32 step = 0; step < 8; step++) {
-        struct transfer *at = &shared.transfers[(slot + step) & (TRANSFERS - 1)];
-        u64 found = at->key;
+    struct transfer *at = find_transfer(key);
+    u32 slot = transfer_slot(key);
+    for (u32 step = 0; step < TRANSFER_STEPS && !at; step++) {
+        struct transfer *free = &shared.transfers[(slot + step) & (TRANSFERS - 1)];
+        u64 found = __sync_val_compare_and_swap(&free->key, 0, key);
+        if (found && found != key) /* the same one: another thread was quicker */
+            continue;
         if (!found) {
-            found = __sync_val_compare_and_swap(&at->key, 0, key);
-            if (!found) {
-                at->inode = READ(inode, i_ino);
-                at->device = READ(inode, i_sb, s_dev);
-                at->mode = READ(inode, i_mode);
-                at->process = task->tgid;
-                at->pid = own_number(space_at(place), READ(task, group_leader, thread_pid));
-                at->space = (place >> 8) & (SPACES - 1);
-                found = key;
-            }
+            free->inode = READ(inode, i_ino);
+            free->device = READ(inode, i_sb, s_dev);
+            free->mode = READ(inode, i_mode);
+            free->process = task->tgid;
+            free->pid = own_number(space_at(place), READ(task, group_leader, thread_pid));
+            free->space = (place >> 8) & (SPACES - 1);
         }
-        if (found == key) {
-            add(&at->read, read);
-            add(&at->written, written);
-            at->time = bpf_ktime_get_ns();
-            return 0;
-        }
+        at = free;
     }
-    add(&space_at(place)->transfers_missed, 1);
+    if (!at) {
+        add(&space_at(place)->transfers_missed, 1);
+        return 0;
+    }
+    add(&at->read, read);
+    add(&at->written, written);
+    at->time = bpf_ktime_get_ns();
     return 0;
 }
 
@@ -56,15 +75,7 @@ __noinline int tell_transfer(u64 number, u32 place)
         return 0;
     struct inode *inode = READ(file, f_inode);
     u64 key = ((u64)task->tgid << 42) ^ (u64)inode;
-    u32 slot = (u32)(key >> 6) * 2654435761U >> 12;
-    struct transfer *at = 0;
-    for (u32 step = 0; step < 8; step++) {
-        u32 index = (slot + step) & (TRANSFERS - 1);
-        if (shared.transfers[index].key == key) {
-            at = &shared.transfers[index];
-            break;
-        }
-    }
+    struct transfer *at = find_transfer(key);
     struct scratch *s = at ? scratch_of(SCRATCH_ENTER) : 0;
     if (!s)
         return 0;

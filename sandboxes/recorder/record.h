@@ -159,7 +159,8 @@ struct call {
 #define RINGS 3 /* in the order in which they are read: marks, vital, bulk */
 enum ring { RING_MARKS, RING_VITAL, RING_BULK };
 
-#define TRANSFERS 1024
+#define TRANSFERS 2048    /* files and sockets that are open and used, of all recorded processes together */
+#define TRANSFER_STEPS 16 /* how many places are looked at for one */
 struct transfer {
     u64 key; /* 0: free */
     u64 inode;

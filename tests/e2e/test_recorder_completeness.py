@@ -193,6 +193,36 @@ def test_a_32_bit_call_is_told(stage: Stage) -> None:
     assert stage.end is not None and stage.end.compat == ("getpid",)
 
 
+def test_bytes_are_counted_once_for_each_of_many_open_files() -> None:
+    """Files that are closed between leave holes among those that are counted."""
+    script = (
+        "import os\n"
+        "def made(n): return os.open(f'/tmp/many-{n}', os.O_WRONLY | os.O_CREAT)\n"
+        "files = [made(n) for n in range(400)]\n"
+        "for file in files: os.write(file, b'1')\n"
+        "for file in files[::2]: os.close(file)\n"
+        "for file in files[1::2]: os.write(file, b'22')\n"
+        "more = [made(n) for n in range(400, 600)]\n"
+        "for file in (*more, *files[1::2]): os.write(file, b'333')\n"
+        "for file in (*more, *files[1::2]): os.close(file)\n"
+    )
+
+    async def run() -> Stage:
+        async with (
+            Engine() as engine,
+            staged(engine, ("python3", "-c", script), image_name="python313") as stage,
+        ):
+            assert await stage.output() == b""
+            await stage.finish()
+            return stage
+
+    stage = anyio.run(run)
+    told = sorted((event.path, event.written) for event in stage.transfers if event.written)
+    expected = {**{n: (6 if n % 2 else 1) for n in range(400)}, **dict.fromkeys(range(400, 600), 3)}
+    assert told == sorted((f"/tmp/many-{n}", count) for n, count in expected.items())
+    assert stage.end is not None and stage.end.lost == {}
+
+
 def test_failing_opens_of_eight_threads_are_all_there(target: bytes) -> None:
     stage, _ = recorded(target, "/tmp/target", "opens", str(OPENS))
     assert stage.end is not None and stage.end.complete, stage.end
