@@ -72,6 +72,8 @@ class InstallWitness:
         end = await self._recording.stop()
         with anyio.move_on_after(READ_SECONDS):
             await self.read.wait()
+        if not self.read.is_set():  # how many are missing is not known: those that are held, and no more
+            end = end.model_copy(update={"lost": {**end.lost, "unread": end.lost.get("unread", 0) + 1}})
         return self._keeper.record(end.model_copy(update={"phase": Phase.INSTALL}))
 
 

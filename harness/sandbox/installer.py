@@ -90,6 +90,7 @@ async def install(
 ) -> InstalledTarget | InstallFailed:
     """Return the sealed volume for `plan`, made now if there is none; a shared lock on it is then held in `shop`.
 
+    One whose record has lost events is made again unless a run is using it.
     At most `timeout` seconds are spent in steps, and as many in waiting for another run that installs the same.
     With `recorders`, one of them records the install, and its record is sealed with the volume.
     Raises `EngineError`, `HarnessError`.
@@ -97,24 +98,20 @@ async def install(
     began = time.monotonic()
     volume = volume_name(plan, image, shop.state.owner, recorder=_recorder(recorders))
     while True:
-        if sealed := await _find_sealed(shop, volume):
-            return InstalledTarget(
-                volume=volume,
-                image=image,
-                steps=sealed.steps,
-                cached=True,
-                seconds=time.monotonic() - began,
-                record=sealed.record,
-            )
+        if sealed := await _find_sealed(shop, volume, whole=True):
+            return _kept(sealed, began)
         held = await anyio.to_thread.run_sync(try_lock, shop.state.volume_lock(volume))
         if held is None:
+            if sealed := await _find_sealed(shop, volume):  # somebody runs it: it stays as it is
+                return _kept(sealed, began)
             if time.monotonic() - began > timeout:
                 raise EngineError("another run has been installing the same target for too long", remedy=AGAIN)
             await anyio.sleep(POLL_SECONDS)
             continue
         keep = False
         try:
-            if await read_seal(shop.engine, shop.state, volume) is not None:
+            seal = await read_seal(shop.engine, shop.state, volume)
+            if seal is not None and seal.whole:
                 continue  # another run finished it since we looked
             made = await _make(shop, plan, image, warden_image, volume, timeout, limits, recorders)
             if isinstance(made, InstallFailed):
@@ -130,6 +127,17 @@ async def install(
         return made
 
 
+def _kept(seal: Seal, began: float) -> InstalledTarget:
+    return InstalledTarget(
+        volume=seal.volume,
+        image=seal.image,
+        steps=seal.steps,
+        cached=True,
+        seconds=time.monotonic() - began,
+        record=seal.record,
+    )
+
+
 def _recorder(recorders: Recorders | ByStrace | None) -> str | None:
     if recorders is None:
         return None
@@ -142,9 +150,13 @@ async def use_volume(shop: Workshop, volume: str) -> None:
         raise EngineError(f"the installed target {volume} is gone", remedy=AGAIN)
 
 
-async def _find_sealed(shop: Workshop, volume: str) -> Seal | None:
-    """The seal of a volume, with a shared lock on it from now on; None when it isn't sealed or is being removed."""
-    if await read_seal(shop.engine, shop.state, volume) is None:
+async def _find_sealed(shop: Workshop, volume: str, *, whole: bool = False) -> Seal | None:
+    """The seal of a volume, with a shared lock on it from now on; None when it isn't sealed or is being removed.
+
+    `whole`: also None when its record has lost events.
+    """
+    seal = await read_seal(shop.engine, shop.state, volume)
+    if seal is None or (whole and not seal.whole):
         return None
     held = await anyio.to_thread.run_sync(partial(try_lock, shop.state.volume_lock(volume), shared=True))
     if held is None:

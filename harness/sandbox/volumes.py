@@ -44,6 +44,11 @@ class Seal(Record):
     seconds: float
     record: InstallRecord | None = None
 
+    @property
+    def whole(self) -> bool:
+        """False when events of the install were lost, which another install may well not lose."""
+        return self.record is None or self.record.end.complete
+
 
 def volume_name(plan: InstallPlan, image: ImageFact, owner: str, *, recorder: str | None = None) -> str:
     """The name of the volume for this plan on this image; users of one engine don't share volumes.

@@ -18,9 +18,13 @@ from socket_proxy import SocketProxy
 
 from harness.model.errors import EngineError
 from harness.model.options import Limits
+from harness.model.recording import RecorderEndEvent
 from harness.model.target import InputFile, InstallPlan
 from harness.sandbox.base import InstalledTarget, InstallFailed, LaunchSpec, Sandbox
 from harness.sandbox.engine import Engine
+from harness.sandbox.install_record import InstallRecord
+from harness.sandbox.lease import StateDirectory
+from harness.sandbox.volumes import load_seal, write_seal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.docker]
 
@@ -420,6 +424,33 @@ async def test_two_runs_that_install_the_same_install_it_once(sandbox: Sandbox, 
     found = [m for m in made if isinstance(m, InstalledTarget)]
     assert sorted(m.cached for m in found) == [False, True, True]
     assert len({m.volume for m in found}) == 1
+
+
+async def test_an_install_whose_record_lost_events_is_made_again_unless_in_use(tmp_path: Path) -> None:
+    wanted = plan(tmp_path, ("sh", "-c", "echo made > /app/x"))
+    state = tmp_path / "state"
+
+    def lose(volume: str) -> None:
+        seal = load_seal(StateDirectory(state), volume)
+        assert seal is not None
+        end = RecorderEndEvent(phase="install", session="install", lost={"bulk": 3})
+        record = InstallRecord(events=(), counted=0, end=end)
+        write_seal(StateDirectory(state), seal.model_copy(update={"record": record}))
+
+    async with docker_provider(state) as first:
+        made = await first.install(wanted, timeout=60, limits=Limits())
+        assert isinstance(made, InstalledTarget)
+    lose(made.volume)
+    async with docker_provider(state) as second:
+        again = await second.install(wanted, timeout=60, limits=Limits())
+        assert isinstance(again, InstalledTarget)
+        assert (again.volume, again.cached, again.record) == (made.volume, False, None)
+        lose(made.volume)
+        async with docker_provider(state) as third:
+            used = await third.install(wanted, timeout=60, limits=Limits())
+            assert isinstance(used, InstalledTarget) and used.record is not None
+            assert (used.volume, used.cached, used.record.end.lost) == (made.volume, True, {"bulk": 3})
+    await drop_volumes(state)
 
 
 async def test_a_volume_made_anew_by_somebody_else_is_not_taken_for_the_sealed_one(tmp_path: Path) -> None:
