@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack
 import anyio
 import anyio.abc
 
-from harness.model.call import Outcome, WorldEvent
-from harness.model.options import ActiveLevel, NetworkChoice, RunOptions
+from harness.model.call import Outcome
+from harness.model.options import NetworkChoice, RunOptions
 from harness.model.plan import Action, ActionKind, Adjustment, Observation
 from harness.model.probe import Probed
 from harness.model.recording import NoteEvent, Phase
@@ -21,6 +21,7 @@ from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.calls import Caller
 from harness.pipeline.concluding import conclude
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.lives import Life, Lives
 from harness.pipeline.looks import Looker, beside
 from harness.pipeline.probes import Prober
 from harness.pipeline.progress import Progress
@@ -29,11 +30,10 @@ from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
 from harness.pipeline.wire import place_of, spoken_to
-from harness.pipeline.world import plant
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
 from harness.protocol.discovery import discover
-from harness.protocol.handshake import Greeting, greet
+from harness.protocol.handshake import Greeting
 from harness.protocol.observe import look
 from harness.protocol.session import RawSession
 from harness.protocol.stock_client import StockClient
@@ -84,7 +84,8 @@ class Driver:
         self._looker = Looker(sandbox, bundle, entropy, options, self._prober)
         self._started: Action | None = None
         self._greeting = Greeting()
-        self._sessions = 0
+        self._lives = Lives(sandbox, bundle, entropy, options)
+        self._life: Life | None = None
         #: How the server was started when it answered last, and the number of the last action.
         self.answered: Adjustment | None = None
         self.actions = 0
@@ -118,6 +119,7 @@ class Driver:
                     continue
                 observation = await self._execute(action, session, deadline, seconds)
                 observation = observation.model_copy(update={"left": max(0.0, deadline - anyio.current_time())})
+            self._lives.drop()
             if self._stock is not None:
                 self._stock.no_more(self._surface)
             background.cancel_scope.deadline = anyio.current_time() + BACKGROUND_SECONDS
@@ -158,19 +160,10 @@ class Driver:
             self._progress.note(f"attempt {action.attempt}: {action.why}")
         self._patience = min(self._options.start_timeout, action.adjustment.patience or self._options.start_timeout)
         self._started = action
-        world, spec = self._planted(MAIN, spec)
+        world, spec = self._lives.planted(MAIN, spec)
+        self._world = world or self._world
         await self._open(MAIN, action, spec, stack)
         return self._opened(action, spec, world, usable=True)
-
-    def _planted(self, session: str, spec: LaunchSpec) -> tuple[World | None, LaunchSpec]:
-        """A fresh world for one life, where calls are to be made; recorded before the life begins."""
-        if self._options.active is not ActiveLevel.TOOL_CALLS:
-            return None, spec
-        planted = plant(self._entropy, spec)
-        self._world = planted.world
-        network = str(spec.network)
-        self._bundle.record(WorldEvent(phase=Phase.START, session=session, world=planted.world, network=network))
-        return planted.world, planted.into(spec)
 
     def _opened(self, action: Action, spec: LaunchSpec, world: World | None, *, usable: bool) -> Observation:
         return Observation(
@@ -189,6 +182,7 @@ class Driver:
                 number=action.attempt,
                 why=action.why,
                 guess=action.guess,
+                files=action.adjustment.files,
             )
         )
         self._raw = await stack.enter_async_context(spoken_to(session, self._options, action.adjustment))
@@ -198,24 +192,29 @@ class Driver:
         """A clean life in place of the one at hand, greeted; started as the last START was."""
         assert self._started is not None
         self._session = self._raw = None
-        await stack.aclose()
-        if anyio.current_time() >= deadline:
-            return Observation(number=action.number, usable=False, detail=OUT_OF_TIME)
-        spec = await self._spec(self._started, deadline)
+        late = anyio.current_time() >= deadline
+        spec = await self._spec(self._started, deadline) if not late else None
         if spec is None:
-            return Observation(number=action.number, usable=False, detail="this can't be made")
-        self._sessions += 1
-        name = f"again-{self._sessions}"
+            await self._put_aside(stack)
+            return Observation(number=action.number, usable=False, detail=OUT_OF_TIME if late else "this can't be made")
         if action.network is not None and spec.network is not NetworkChoice.NONE:
             spec = spec.model_copy(update={"network": action.network})
-        world, spec = self._planted(name, spec)
-        raw = await self._open(name, self._started, spec, stack)
-        with anyio.move_on_at(deadline):
-            self._greeting = await greet(
-                raw, start_timeout=self._options.start_timeout, call_timeout=self._options.call_timeout
-            )
-        usable = self._greeting.failure is None and self._greeting.era is not None and raw.closed is None
-        return self._opened(action, spec, world, usable=usable)
+        fresh = self._lives.fresh(self._background, self._started, spec, deadline)
+        await self._put_aside(stack)
+        life = self._life = await fresh()
+        self._session, self._raw, self._greeting = life.session, life.raw, life.greeting
+        stack.push_async_callback(life.end)
+        self._world = life.world or self._world
+        return self._opened(action, life.spec, life.world, usable=life.usable)
+
+    async def _put_aside(self, stack: AsyncExitStack) -> None:
+        """The life at hand is over; one with a task of its own comes to its end there."""
+        life, self._life = self._life, None
+        if life is None:
+            await stack.aclose()
+            return
+        stack.pop_all()
+        life.leave()
 
     async def _call(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
         assert action.call is not None and self._raw is not None
@@ -257,6 +256,7 @@ class Driver:
 
         seen = None
         if action.session != MAIN:
+            self._lives.drop()
             taking = beside(self._background, take)
             await self._leave(stack)
             seen = await taking()

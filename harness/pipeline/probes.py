@@ -5,26 +5,39 @@ It judges nothing: the frames are recorded, and whether the server went on.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import lru_cache
 from pathlib import Path
+from statistics import median
 
 import anyio
 
 import harness.probing.malformed
-from harness.model.base import JsonValue, canonical_json
+from harness.model.base import JsonObject, JsonValue, canonical_json
 from harness.model.options import RunOptions
 from harness.model.probe import Family, HttpReply, HttpShape, Must, Probe, Probed, ProbeEndEvent, ProbeEvent
 from harness.model.recording import EventSink, Phase
 from harness.pipeline.session import Session
 from harness.probing.malformed import FILE_NAME, Catalog, parse_catalog, wire_bytes
+from harness.probing.malformed.templates import FIRST_ID
 from harness.protocol.framing import Line
 from harness.protocol.handshake import greet
 from harness.protocol.http_session import HttpSession
 from harness.protocol.session import RawSession
 
-#: How long a sign of life is waited for: a busy machine and a large message taken together. A server that was only
-#: slow is told from one that stands still by the second time.
-ALIVE_SECONDS = 6.0
+#: How long a sign of life is waited for: a little, and so many times what this server usually takes, up to a bound; a
+#: large message has the longest, and what comes before the handshake, when a server may still be starting. One that was
+#: only slow is told from one that stands still by the second time, which has twice as long.
+TIMES_USUAL = 10
+LEAST_SECONDS = 3.0
+MOST_SECONDS = 6.0
+#: The same before a server without a sign of life is told that nothing is waited for: one whose reader alone was left
+#: ends with the next line that it reads, and is not taken for one that stands still. And between two of these.
+NUDGE_SECONDS = 0.5
+#: The request that is cancelled then: none of ours has this id.
+NOBODY = FIRST_ID - 1
+#: Signs of life that the usual time is taken of.
+MOST_SIGNS = 50
 #: The same while it is found out what the server answers at all: some know no ping, and say nothing.
 FIRST_SECONDS = 3.0
 #: Of these, how long the head of an answer over HTTP is waited for where a request deviates.
@@ -45,6 +58,7 @@ class Prober:
     def __init__(self, sink: EventSink, options: RunOptions) -> None:
         self._sink = sink
         self._options = options
+        self._signs: deque[float] = deque(maxlen=MOST_SIGNS)
 
     async def probe(self, probe: Probe, session: Session, raw: RawSession) -> Probed:
         """Send it. Never raises for what the target does; HarnessError when our side broke."""
@@ -58,8 +72,7 @@ class Prober:
         raw.watch = watch.line
         data = wire_bytes(probe)
         size = len(data)
-        usual = FIRST_SECONDS if probe.family is Family.ALIVE else ALIVE_SECONDS
-        seconds = min(probe.wait or usual, self._options.call_timeout)
+        seconds = self._patience(probe)
         began = anyio.current_time()
         reply = None
         if probe.http is not None and isinstance(raw, HttpSession):
@@ -67,12 +80,14 @@ class Prober:
             data = b""
         with anyio.move_on_after(seconds):
             if await raw.send_bytes(data + probe.alive.encode() + b"\n", timeout=seconds):
-                await self._until(watch.alive, raw)
+                await self._alive(probe, watch, raw)
         took = anyio.current_time() - began
         if watch.alive.is_set() and probe.patience:
             with anyio.move_on_after(probe.patience):
                 await self._until(watch.answered, raw)
         raw.watch = None
+        if watch.alive.is_set():
+            self._signs.append(took)
         peak = await session.process.peak_memory() if probe.family is Family.SIZE else None
         state = "alive" if watch.alive.is_set() else "closed" if raw.closed is not None else "silent"
         probed = Probed.model_validate(
@@ -89,6 +104,33 @@ class Prober:
         )
         self._sink.record(ProbeEndEvent(phase=phase, session=session.name, probed=probed))
         return probed
+
+    def _usual(self) -> float:
+        """How long a sign of life is not out of the ordinary, in seconds."""
+        return TIMES_USUAL * median(self._signs) if self._signs else 0.0
+
+    def _patience(self, probe: Probe) -> float:
+        """How long its sign of life is waited for, in seconds."""
+        if probe.family is Family.ALIVE:
+            seconds = FIRST_SECONDS
+        elif probe.family is Family.SIZE or probe.family is Family.HANDSHAKE:
+            seconds = probe.wait or MOST_SECONDS
+        else:
+            seconds = (probe.wait or LEAST_SECONDS) + self._usual()
+            seconds = min(seconds * probe.attempt, MOST_SECONDS)
+        return min(seconds, self._options.call_timeout)
+
+    async def _alive(self, probe: Probe, watch: _Watch, raw: RawSession) -> None:
+        """Wait for the sign of life, or the end; where neither comes soon, there is one more line to read."""
+        nudges = not isinstance(raw, HttpSession) and probe.family not in (Family.ALIVE, Family.HANDSHAKE)
+        while nudges:
+            with anyio.move_on_after(max(NUDGE_SECONDS, self._usual())):
+                await self._until(watch.alive, raw)
+            if watch.alive.is_set() or raw.closed is not None:
+                return
+            params: JsonObject = {"requestId": NOBODY, "reason": "no answer"}
+            await raw.notify("notifications/cancelled", params, timeout=MOST_SECONDS)
+        await self._until(watch.alive, raw)
 
     async def _deviate(self, probe: Probe, shape: HttpShape, data: bytes, raw: HttpSession) -> HttpReply | None:
         """Send it in a request that deviates; the head of the answer, None when none came in time."""

@@ -19,8 +19,8 @@ from harness.probing.malformed.templates import Ids, meta
 #: Once deaths and fresh starts took so many seconds, or there were so many of them, no more is sent.
 MOST_SECONDS = 120.0
 MAX_DEATHS = 40
-#: How long a sign of life is waited for where a message of the same family made the server stand still, twice.
-SHORT_WAIT = 2.0
+#: How long a sign of life is waited for at least where a message of the same family made the server stand still, twice.
+SHORT_WAIT = 1.0
 
 #: Methods that a server can be asked for a sign of life, beside ping: the lists that it gave.
 _LISTS = {

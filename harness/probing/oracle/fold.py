@@ -94,8 +94,8 @@ class Confirmation:
 
     def finish(self) -> AnalyzerResult:
         """The findings, one for each class, item and argument, and the coverage of the plan of calls."""
-        if (gap := self._between.close()) is not None:
-            self._late(gap[0], gap[1])
+        for session, outcome in self._between.close():
+            self._late(session, outcome)
         for group in self._groups.values():
             for trace in group.steps:
                 trace.network = trace.network or self._modes.get(trace.session, self._manifest.network)

@@ -135,6 +135,17 @@ async def test_a_server_that_hangs_up_is_closed_at_once() -> None:
     assert (probed.state, probed.closed) == ("closed", "end of stream")
 
 
+async def test_one_whose_reader_alone_was_left_ends_with_one_more_line_and_does_not_stand_still() -> None:
+    probed, server, _ = await send(lambda line: [None] if b"notifications/cancelled" in line else [], probe())
+    assert (probed.state, probed.closed) == ("closed", "end of stream")
+    assert json.loads(server.lines[-1])["params"]["requestId"] not in (900_001, 900_500), "nothing of ours is cancelled"
+
+
+async def test_before_the_handshake_no_further_line_is_sent() -> None:
+    probed, server, _ = await send(lambda line: [], probe(family=Family.HANDSHAKE), timeout=0.8)
+    assert probed.state == "silent" and len(server.lines) == 2
+
+
 async def test_answers_are_waited_for_as_long_as_the_probe_has_patience() -> None:
     def late(line: bytes) -> list[Any]:
         return [*alive(line), {"jsonrpc": "2.0", "id": 900_001, "error": {"code": 1, "message": "x"}}] * (

@@ -19,7 +19,7 @@ from harness.probing.drift import DriftPlanner
 from harness.probing.malformed import FILE_NAME, Catalog, ProbePlanner, parse_catalog, wire_bytes
 from harness.probing.malformed import catalog as catalog_module
 from harness.probing.malformed.arguments import Fault, faulty_arguments
-from harness.probing.malformed.planner import alive_request
+from harness.probing.malformed.planner import SHORT_WAIT, alive_request
 from harness.probing.malformed.templates import Ids
 from harness.probing.planner import Planner
 
@@ -143,7 +143,7 @@ def test_what_a_family_did_twice_is_not_asked_again() -> None:
 def test_a_family_that_stands_still_is_waited_for_more_briefly() -> None:
     held = talk(lambda probe: "silent" if probe.family is Family.FRAMING else "alive", seconds=0)
     waits = [action.probe.wait for action in held.actions if action.probe and action.probe.family is Family.FRAMING]
-    assert waits[:2] == [0.0, 0.0] and set(waits[2:]) == {2.0}
+    assert waits[:2] == [0.0, 0.0] and set(waits[2:]) == {SHORT_WAIT}
 
 
 def test_a_server_that_dies_of_everything_is_left_alone_in_the_end() -> None:
