@@ -83,6 +83,7 @@ class AttemptEvent(EventBase):
     """The target was started with these arguments; environment by name only.
 
     `number` counts the starts within the session; `why` is empty for the first, which is as the metadata says.
+    `files`: absolute paths of what was planted for this attempt, for the target looks for it.
     `guess`: nothing that the target said asked for the change. An attempt that was answered counts, the last of
     several; where none was, the last that was no guess.
     """
@@ -93,6 +94,7 @@ class AttemptEvent(EventBase):
     environment: tuple[str, ...] = ()
     why: str = ""
     guess: bool = False
+    files: tuple[str, ...] = ()
 
 
 class InstallStepEvent(EventBase):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 
 import anyio
@@ -25,7 +25,7 @@ from harness.pipeline.flows import FlowWatch, without_ours
 from harness.pipeline.launching import launched
 from harness.pipeline.stderr import StderrKeeper
 from harness.pipeline.witness import Witness, readable_stderr
-from harness.sandbox.base import ExitReport, LaunchSpec, Sandbox, SandboxedProcess
+from harness.sandbox.base import HOME, ExitReport, LaunchSpec, Sandbox, SandboxedProcess
 
 #: How long the rest of a dead process's standard error may take to arrive.
 DRAIN_SECONDS = 1.0
@@ -99,9 +99,11 @@ async def open_session(
     number: int = 1,
     why: str = "",
     guess: bool = False,
+    files: Iterable[str] = (),
 ) -> AsyncIterator[Session]:
     """Start the target as `spec` says; at exit it is stopped, and how it ended is recorded.
 
+    `files`: those below the home directory that were planted because it looks for them.
     Raises EngineError when the sandbox breaks, TargetError when it breaks of this target only; whatever else the target
     does is recorded, not raised.
     """
@@ -114,6 +116,7 @@ async def open_session(
             environment=tuple(sorted(spec.environment)),
             why=why,
             guess=guess,
+            files=tuple(f"{HOME}/{path}" for path in sorted(files)),
         )
     )
     bundle.record(PhaseEvent(phase=Phase.START, session=name, nonce=entropy.nonce()))

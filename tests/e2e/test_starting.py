@@ -51,8 +51,7 @@ def test_what_is_missing_is_found_supplied_and_said(
     bundle = tmp_path / "run.bundle"
     code, result = run(run_harness, bundle, sample)
     assert (code, result["status"], len(result["surface"]["tools"])) == (0, "COMPLETED", tools), result["reasons"]
-    rules = {finding["rule_id"] for finding in result["findings"] if finding["severity"] != "INFO"}
-    assert rules <= {"behavior.files.planted-read"}  # that it reads the file that it asked for is a fact, told as LOW
+    assert result["findings"] == []
     assert result["behavior"]["stock_client"]["works"] is True
     assert any(said in note for note in result["notes"]), result["notes"]
 

@@ -14,7 +14,7 @@ from harness.analyzers.behavior.made import PathMemory
 from harness.analyzers.behavior.places import Area, Place, PlaceKind, PlaceTable, area_of
 from harness.analyzers.behavior.sign_in import signing_in
 from harness.model.finding import Severity, Threat
-from harness.model.recording import SyscallEvent, TransferEvent
+from harness.model.recording import AttemptEvent, Event, SyscallEvent, TransferEvent
 
 _SECRET = "behavior.files.secret-read"  # noqa: S105 - the name of a rule
 _ACCOUNT = "behavior.files.account-read"
@@ -170,7 +170,7 @@ _OF_THE_USER = frozenset({Area.WORKSPACE, Area.HOME, Area.STATE})
 
 
 class FilesFold(BehaviorFold):
-    """Memory: planted and self-made paths, both bounded."""
+    """Memory: planted, asked-for and self-made paths, all bounded."""
 
     calls = FILE_CALLS
 
@@ -180,7 +180,14 @@ class FilesFold(BehaviorFold):
         self._writes = PlaceTable(PlaceKind.PERSISTENCE, PlaceKind.AGENT, PlaceKind.SECRET, PlaceKind.ACCOUNT)
         self._start_files = PlaceTable(PlaceKind.PERSISTENCE)
         self._planted = PathMemory()
+        self._asked = PathMemory()
         self._made = PathMemory()
+
+    def other(self, event: Event) -> None:
+        """Files that were planted because it looked for them are not the user's: it reads what it asked for."""
+        if isinstance(event, AttemptEvent):
+            for path in event.files:
+                self._asked.add(path)
 
     def noise(self, event: SyscallEvent) -> None:
         """What the gate writes before the target begins is planted: it was there before it."""
@@ -220,6 +227,8 @@ class FilesFold(BehaviorFold):
                 where = self.attribution.where(event, path)
                 self.ledger.note(OTHER_PROCESS, match[2], event, where, f"opened {path}")
         elif effect.done and (event.decoy or path in self._planted) and area_of(path) is not Area.WORKSPACE:
+            if path in self._asked:
+                return
             where = self.attribution.where(event, path)
             if where.phase != CALL and not usual_path(path, where.process.name, writing=False):
                 self.ledger.note(PLANTED_READ, "planted", event, where, f"opened {path}")

@@ -10,7 +10,7 @@ from behavior_sample import EACCES, EEXIST, ENOENT, ENTRY, EPERM, WORKSPACE, Rec
 from recordings_sample import TOOL
 
 from harness.model.finding import EvidenceLevel, Severity
-from harness.model.recording import Origin
+from harness.model.recording import AttemptEvent, MarkEvent, Origin
 from harness.model.result import AnalyzerStatus
 
 HOME = "/home/user"
@@ -380,6 +380,24 @@ def signing_in(record: Record, su: str, result: int) -> Record:
     record.fork(21, pid=20).exec(su, "su", "root", "-c", "apt-get update", pid=21, parent=20)
     record.open("/etc/shadow", result=result, pid=21, parent=20)
     return record.open("/var/log/btmp", "O_WRONLY", result=result, pid=21, parent=20)
+
+
+def test_a_file_that_it_asked_for_is_its_own_to_read_and_others_are_not() -> None:
+    wanted, others = f"{HOME}/.sample-mail/keys.json", f"{HOME}/Documents/taxes.txt"
+
+    def judged(*asked: str, path: str = wanted) -> dict[str, str]:
+        record = Record()
+        record.add(AttemptEvent(phase="start", session="main", number=2, argv=("server",), files=asked))
+        for file in (wanted, others, f"{HOME}/.ssh/id_rsa"):
+            planted(record, file)
+        record.add(MarkEvent(**record._kernel({"by": Origin.GATE, "nonce": "g"}))).enter("start")
+        record.exec("/usr/bin/python3.13", "python", "server.py").open(path)
+        return rules(record.end().judge("behavior.files"))
+
+    assert judged(wanted) == {}
+    assert judged() == {"behavior.files.planted-read": "LOW"}
+    assert judged(wanted, path=others) == {"behavior.files.planted-read": "LOW"}
+    assert judged(f"{HOME}/.ssh/id_rsa", path=f"{HOME}/.ssh/id_rsa") == {"behavior.files.secret-read": "HIGH"}
 
 
 INSTALLS: dict[str, tuple[Story, dict[str, str]]] = {
