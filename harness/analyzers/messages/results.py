@@ -27,13 +27,15 @@ from harness.model.result import AnalyzerResult, AnalyzerStatus
 #: Bounds: items, different texts of each, characters of one item that are matched for phrases, open calls.
 MAX_ITEMS = 1_000
 MAX_TEXTS = 2_000
-ITEM_CHARS = 200_000
+ITEM_CHARS = 600_000
 TOTAL_CHARS = 4_000_000
 MAX_OPEN = 64
 #: Lines kept before and after one that is new.
 CONTEXT = 2
 #: A text is looked at so far for whether it is one.
 BINARY_CHARS = 20_000
+#: Lines with their ends; text that an answer holds as JSON within JSON ends its lines with an escape.
+_LINES = re.compile(r"(?:[^\n\\]|\\(?!n))*(?:\n|\\n)|(?:[^\n\\]|\\(?!n))+")
 _NO_TEXT = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 
 _RULES = {
@@ -116,7 +118,7 @@ class ResultsFold:
         digest = sha256_hex(text)
         if digest in item.texts:
             return
-        lines = text.splitlines(keepends=True)
+        lines = _LINES.findall(text)
         text = _unseen(lines, item.lines)
         if not text:
             return
