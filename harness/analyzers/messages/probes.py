@@ -17,7 +17,7 @@ from harness.analyzers.messages.probes_answers import (
     rounded,
     same_number,
 )
-from harness.analyzers.messages.probes_effects import ProbeEffects
+from harness.analyzers.messages.probes_effects import Effect, ProbeEffects
 from harness.analyzers.messages.probes_http import judge_reply
 from harness.analyzers.messages.probes_ledger import ProbeLedger
 from harness.analyzers.messages.probes_rules import RULES
@@ -68,6 +68,7 @@ class ProbesAnalyzer(AnalyzerBase):
     version = "1"
     description = "malformed messages: crashes, hangs, effects, leaks, and what is accepted that must be rejected"
     rules = RULES
+    light = True
 
     def passes(self, facts: AnalysisFacts) -> bool:
         """True where the operator asked for no probes."""
@@ -99,8 +100,7 @@ class ProbesFold:
 
     def event(self, event: Event) -> None:
         """Take the next event."""
-        for phase, fact, words in self._effects.take(event):
-            self._effect(event, phase, fact, words)
+        self._effects.take(event)
         match event:
             case FrameEvent():
                 self._frame(event)
@@ -132,6 +132,8 @@ class ProbesFold:
                 status=AnalyzerStatus.SKIPPED,
                 reason="not asked for: --active none sends no malformed messages",
             )
+        for effect in self._effects.found():
+            self._effect(effect)
         self._deaths()
         coverage = self._coverage()
         reason = self._reason(coverage)
@@ -291,10 +293,11 @@ class ProbesFold:
 
     # Effects and ends
 
-    def _effect(self, event: Event, phase: str, fact: str, words: str) -> None:
-        probe = self._probes.get(phase.removeprefix(PHASE))
+    def _effect(self, effect: Effect) -> None:
+        probe = self._probes.get(effect.phase.removeprefix(PHASE))
         if probe is not None and not _starting(probe):
-            self._note(rules.EFFECT, f"effect:{fact}", probe, event, f"{probe.id}, {probe.title}: {words}")
+            fault = rules.PASSED_ON if effect.public and probe.tool and probe.must is Must.REJECT else rules.EFFECT
+            self._note(fault, f"effect:{effect.fact}", probe, effect.event, f"{probe.id}, {probe.title}: {effect.words}")
 
     def _deaths(self) -> None:
         """A message that did it twice is to blame; one that did it once may have been there by chance."""

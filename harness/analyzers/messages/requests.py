@@ -64,6 +64,7 @@ class RequestsAnalyzer(AnalyzerBase):
     name = "messages.requests"
     description = "what the server asks its client for: orders to the model, secrets of the user"
     rules = (SECRET, INJECTION, HIDDEN, CONTEXT)
+    light = True
 
     def start(self, facts: AnalysisFacts) -> RequestsFold:
         """Begin."""
