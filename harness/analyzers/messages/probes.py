@@ -297,7 +297,9 @@ class ProbesFold:
         probe = self._probes.get(effect.phase.removeprefix(PHASE))
         if probe is not None and not _starting(probe):
             fault = rules.PASSED_ON if effect.public and probe.tool and probe.must is Must.REJECT else rules.EFFECT
-            self._note(fault, f"effect:{effect.fact}", probe, effect.event, f"{probe.id}, {probe.title}: {effect.words}")
+            self._note(
+                fault, f"effect:{effect.fact}", probe, effect.event, f"{probe.id}, {probe.title}: {effect.words}"
+            )
 
     def _deaths(self) -> None:
         """A message that did it twice is to blame; one that did it once may have been there by chance."""

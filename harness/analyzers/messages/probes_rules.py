@@ -99,6 +99,16 @@ EFFECT = Fault(
     20,
     "Reject what is not valid before anything is done with it.",
 )
+PASSED_ON = Fault(
+    "probe.side-effect",
+    Severity.LOW,
+    "A tool was called with arguments that its schema forbids, and talked to another machine all the same: it leaves "
+    "checking them to the other side.",
+    Threat.UNCATEGORIZED,
+    _SEEN,
+    20,
+    "Reject what is not valid before anything is done with it.",
+)
 TRACE = Fault(
     "probe.leak",
     Severity.LOW,

@@ -321,7 +321,9 @@ def test_much_that_comes_back_is_found() -> None:
 # Effects
 
 
-def effects(*steps: tuple[str, str, tuple[str, ...]], before: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Any:
+def effects(
+    *steps: tuple[str, str, tuple[str, ...]], before: tuple[tuple[str, tuple[str, ...]], ...] = (), **more: Any
+) -> Any:
     record = Record()
     record.begin("python3", "server.py")
     record.enter("discover")
@@ -329,7 +331,7 @@ def effects(*steps: tuple[str, str, tuple[str, ...]], before: tuple[tuple[str, t
         getattr(record, method)(*arguments)
     for name, method, arguments in steps:
         record.enter(f"probe:{name}")
-        sent = probe(name, ids=(), alive_id=900_500 + len(record.events))
+        sent = probe(name, ids=(), alive_id=900_500 + len(record.events), **more)
         record.add(ProbeEvent(phase=f"probe:{name}", probe=sent))
         getattr(record, method)(*arguments)
         record.add(ProbeEndEvent(phase=f"probe:{name}", probed=Probed(probe=name, state="alive")))
@@ -359,12 +361,58 @@ def test_effects_of_a_message_that_is_rejected_are_found(method: str, arguments:
     assert found(judged(effects(("R01", method, arguments), before=((method, arguments),)))) == {}
 
 
+@pytest.mark.parametrize("tool", ["now", ""])
+@pytest.mark.parametrize("must", [Must.REJECT, Must.IGNORE])
+def test_a_call_that_is_passed_on_to_its_service_is_less_than_a_message_that_is_carried_out(
+    tool: str, must: Must
+) -> None:
+    def told(method: str, *arguments: Any) -> dict[str, Severity]:
+        return found(judged(effects(("T04", method, arguments), tool=tool, must=must)))
+
+    passed_on = Severity.LOW if tool and must is Must.REJECT else Severity.MEDIUM
+    assert told("connect", "93.184.215.14:443") == {"probe.side-effect": passed_on}
+    assert told("connect", "169.254.169.254:80") == {"probe.side-effect": Severity.MEDIUM}
+    assert told("write", "/home/user/workspace/x") == {"probe.side-effect": Severity.MEDIUM}
+
+
+@pytest.mark.parametrize(
+    ("session", "phases", "chance"),
+    [
+        ("main", ("look",), False),  # later in the same life it may be the probe's still
+        ("second-session", ("stop",), True),
+        ("second-session", ("probe:L03", "stop"), True),
+        ("second-session", ("probe:R01", "stop"), False),
+    ],
+)
+def test_what_another_life_does_by_itself_is_no_effect_of_a_probe(
+    session: str, phases: tuple[str, ...], chance: bool
+) -> None:
+    """A look for a newer version, say, that took its time."""
+    record = effects(("R01", "connect", ("93.184.215.14:443",)))
+    record.session = session
+    if session != "main":
+        record.begin("python3", "server.py")
+    for phase in phases:
+        record.enter(phase)
+    record.connect("93.184.215.14:443")
+    assert found(judged(record)) == ({} if chance else {"probe.side-effect": Severity.MEDIUM})
+
+
+def test_what_follows_any_malformed_message_is_an_effect_in_every_life() -> None:
+    record = effects(("R01", "connect", ("93.184.215.14:443",)))
+    record.session = "second-session"
+    record.begin("python3", "server.py").enter("probe:L03").connect("93.184.215.14:443")
+    record.enter("stop").connect("93.184.215.14:443")
+    assert found(judged(record)) == {"probe.side-effect": Severity.MEDIUM}
+
+
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
         ("write", ("/tmp/x",)),
         ("open", ("/home/user/workspace/x",)),
         ("connect", ("127.0.0.1:80",)),
+        ("connect", ("93.184.215.14:0",)),
         ("spawn", (50, "/usr/bin/uname", "uname", "-r")),
     ],
 )
