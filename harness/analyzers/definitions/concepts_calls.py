@@ -1,4 +1,4 @@
-"""The second half of the words in concepts.py: calls and their order, tools, refusal, roles, limits, and kinds of text."""
+"""The second half of the words in concepts.py: calls and their order, tools, refusal, roles, limits, kinds of text."""
 
 from __future__ import annotations
 
