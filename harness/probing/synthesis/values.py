@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from harness.model.base import JsonValue
+from harness.model.base import JsonValue, sha256_hex
 from harness.model.world import PlantedItem, World
 from harness.probing.synthesis.draft import Context
 from harness.probing.synthesis.roles import Clues
@@ -213,13 +213,18 @@ def _repositories(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
 def _new_files(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
     root, endings = _roots(context.world)[0], _endings(clues)
     ending = endings[0] if endings else "txt"
-    tail = context.world.nonce[:6]
+    tail = _own(clues, context)
     return (f"{root}/made-{tail}.{ending}", f"made-{tail}.{ending}", f"{root}/made-{tail}.txt", f"{root}/made-{tail}")
 
 
 def _new_directories(clues: Clues, context: Context) -> tuple[JsonValue, ...]:
-    root, tail = _roots(context.world)[0], context.world.nonce[:6]
+    root, tail = _roots(context.world)[0], _own(clues, context)
     return (f"{root}/made-{tail}", f"made-{tail}")
+
+
+def _own(clues: Clues, context: Context) -> str:
+    """Six hex digits that no other argument gets: what one tool has made must not be there when another wants to."""
+    return sha256_hex(f"{context.world.nonce} {clues.tool} {clues.name}")[:6]
 
 
 def _databases(clues: Clues, context: Context) -> tuple[JsonValue, ...]:

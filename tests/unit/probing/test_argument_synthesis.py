@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from jsonschema.validators import validator_for
 
-from harness.model.base import JsonObject
+from harness.model.base import JsonObject, sha256_hex
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.workspace import planted_files
 from harness.pipeline.world import plant
@@ -45,13 +45,22 @@ def first(tool: str, schema: Any, description: str = "") -> JsonObject:
     return found.candidates[0]
 
 
+def made(tool: str, argument: str) -> str:
+    """The name of what this argument makes: no other tool's, so that none finds another's there already."""
+    return f"made-{sha256_hex(f'{WORLD.nonce} {tool} {argument}')[:6]}"
+
+
 @pytest.mark.parametrize(
     ("tool", "schema", "expected"),
     [
         ("read_file", takes(path=TEXT), {"path": f"{ROOT}/notes.txt"}),
         ("list_directory", takes(path=TEXT), {"path": ROOT}),
-        ("create_directory", takes(path=TEXT), {"path": f"{ROOT}/made-{WORLD.nonce[:6]}"}),
-        ("write_file", takes(filePath=TEXT, content=TEXT), {"filePath": f"{ROOT}/made-{WORLD.nonce[:6]}.txt"}),
+        ("create_directory", takes(path=TEXT), {"path": f"{ROOT}/{made('create_directory', 'path')}"}),
+        (
+            "write_file",
+            takes(filePath=TEXT, content=TEXT),
+            {"filePath": f"{ROOT}/{made('write_file', 'filePath')}.txt"},
+        ),
         ("git_status", takes(repo_path=TEXT), {"repo_path": f"{ROOT}/project"}),
         ("git_add", takes(repo_path=TEXT, files={"type": "array", "items": TEXT}), {"files": ["plan.txt"]}),
         ("git_diff", takes(repo_path=TEXT, target=TEXT), {"target": "HEAD"}),
