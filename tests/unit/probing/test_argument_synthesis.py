@@ -45,7 +45,7 @@ def first(tool: str, schema: Any, description: str = "") -> JsonObject:
     return found.candidates[0]
 
 
-def made(tool: str, argument: str) -> str:
+def new(tool: str, argument: str) -> str:
     """The name of what this argument makes: no other tool's, so that none finds another's there already."""
     return f"made-{sha256_hex(f'{WORLD.nonce} {tool} {argument}')[:6]}"
 
@@ -55,11 +55,11 @@ def made(tool: str, argument: str) -> str:
     [
         ("read_file", takes(path=TEXT), {"path": f"{ROOT}/notes.txt"}),
         ("list_directory", takes(path=TEXT), {"path": ROOT}),
-        ("create_directory", takes(path=TEXT), {"path": f"{ROOT}/{made('create_directory', 'path')}"}),
+        ("create_directory", takes(path=TEXT), {"path": f"{ROOT}/{new('create_directory', 'path')}"}),
         (
             "write_file",
             takes(filePath=TEXT, content=TEXT),
-            {"filePath": f"{ROOT}/{made('write_file', 'filePath')}.txt"},
+            {"filePath": f"{ROOT}/{new('write_file', 'filePath')}.txt"},
         ),
         ("git_status", takes(repo_path=TEXT), {"repo_path": f"{ROOT}/project"}),
         ("git_add", takes(repo_path=TEXT, files={"type": "array", "items": TEXT}), {"files": ["plan.txt"]}),
