@@ -67,9 +67,10 @@ class Action(Record):
 
     `adjustment`, `attempt`, `why` and `guess` go with START (and the first with STOCK_CLIENT): `guess` when nothing
     the target said asks for the change. `obstacle` and `notes` go with CONCLUDE: they are recorded as they are.
-    `call` goes with CALL. LOOK reads the surface again; RESTART ends the session and starts a clean one with a fresh
-    world, as the last START said. `probe` goes with PROBE, `look` with LOOK, `books` with the CONCLUDE that ends the
-    probes, `boundaries` with the one before the calls, `call_books` with the one that ends them.
+    `call` goes with CALL, and `patience`: seconds to wait for its answer instead of the option's, if fewer and not 0.
+    LOOK reads the surface again; RESTART ends the session and starts a clean one with a fresh world, as the last START
+    said. `probe` goes with PROBE, `look` with LOOK, `books` with the CONCLUDE that ends the probes, `boundaries` with
+    the one before the calls, `call_books` with the one that ends them.
     """
 
     number: int
@@ -87,6 +88,7 @@ class Action(Record):
     boundaries: tuple[Boundary, ...] = ()
     network: NetworkChoice | None = None
     call: Call | None = None
+    patience: float = 0.0
     probe: Probe | None = None
     look: LookRequest | None = None
     books: ProbeBooks | None = None

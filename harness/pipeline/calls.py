@@ -43,8 +43,16 @@ class Caller:
         self.calls = 0
         bundle.listen(self._hear)
 
-    async def call(self, call: Call, session: Session, raw: RawSession, era: Era | None) -> Outcome:
-        """Make the call. Never raises for what the target does; HarnessError when our side broke."""
+    async def call(
+        self, call: Call, session: Session, raw: RawSession, era: Era | None, patience: float = 0.0
+    ) -> Outcome:
+        """Make the call. Never raises for what the target does; HarnessError when our side broke.
+
+        `patience`: seconds to wait instead of the option's, if fewer and not 0; that an answer is missing then is told
+        by the outcome alone, and by no missed deadline.
+        """
+        usual = self._options.call_timeout
+        seconds = min(patience or usual, usual)
         phase = call_phase(call)
         self.calls += 1
         self._bundle.record(CallEvent(phase=phase, session=session.name, call=call))
@@ -57,7 +65,8 @@ class Caller:
         reply = await raw.request(
             call.method,
             with_envelope(params) if era is Era.STATELESS else params,
-            timeout=self._options.call_timeout,
+            timeout=seconds,
+            quiet=seconds < usual,
         )
         if isinstance(raw, HttpSession):
             raw.headers = {}

@@ -221,7 +221,7 @@ class Driver:
         call = action.call
         self._progress.phase(f"call {call.item}"[:60])
         with anyio.move_on_at(deadline):
-            outcome = await self._caller.call(call, session, self._raw, self._greeting.era)
+            outcome = await self._caller.call(call, session, self._raw, self._greeting.era, action.patience)
             usable = outcome.state not in ("timeout", "closed", "unsent") and self._raw.closed is None
             return Observation(number=action.number, usable=usable, outcome=outcome)
         session.deadline("run", seconds)

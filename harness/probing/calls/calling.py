@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from harness.model.base import JsonObject
 from harness.model.call import Call, Outcome, Purpose
 from harness.model.options import NetworkChoice, RunOptions
+from harness.model.payload import EffectKind
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.world import World
 from harness.probing.calls.carried import Carried
@@ -43,6 +44,7 @@ class Calling:
         self._left: float | None = None
         self._restarts = 0
         self._worn = False
+        self._hung = False
         self._wear = 0
         self._network = options.network
         self._gone = ""
@@ -111,18 +113,30 @@ class Calling:
         """Make a call. None when nothing came of it and nothing can: the time is over, or the target is gone."""
         if self._gone:
             return None
-        yield Action(number=0, kind=ActionKind.CALL, call=call)
+        patience = self._patience(state, call)
+        yield Action(number=0, kind=ActionKind.CALL, call=call, patience=patience)
         seen = self._seen
         if seen is None or seen.outcome is None or seen.outcome.state == "unsent":
             self._gone = (seen.detail if seen is not None else "") or "the call could not be made"
             return None
         state.calls += 1
         outcome = seen.outcome
+        self._hung |= outcome.state == "timeout" and not patience
         self._worn |= wears(outcome, self._world)
         if not seen.usable:
             state.broke(call.payload_class)
             yield from self._restart()
         return outcome
+
+    def _patience(self, state: State, call: Call) -> float:
+        """How long the answer is waited for, in seconds; 0: as the option says.
+
+        One hang is seen to the end, so that it can be told as one; what is predicted to hang always is.
+        """
+        predicted = any(effect.kind is EffectKind.EXHAUSTED for effect in call.effects)
+        if not self._hung or predicted or call.purpose is Purpose.BASELINE:
+            return 0.0
+        return state.patience(first=state.breaks == 0 or call.purpose is not Purpose.PAYLOAD)
 
     def _renew(self) -> Iterator[Action]:
         """Where calls took away what was planted for others, a clean session with a whole world."""

@@ -15,9 +15,15 @@ from harness.probing.calls.subjects import Subject
 from harness.probing.synthesis.pointers import put
 
 #: A subject that hangs or crashes so often is set aside; so is one that never answered, and a class of payloads.
-MOST_BREAKS = 8
+MOST_BREAKS = 12
 MOST_UNANSWERED = 3
-MOST_OF_A_CLASS = 2
+MOST_OF_A_CLASS = 5
+#: Where a hang is what is predicted, each is waited for to the end.
+MOST_EXHAUSTED = 2
+#: Once a call hung for the whole call timeout, those with payloads are waited for so many times as long as the item's
+#: baseline took, and so many seconds at least: the first of an item that is not answered, and further ones.
+FIRST_HANG = (40, 8.0)
+FURTHER_HANG = (20, 3.0)
 _WORTH = {"answered": 3, "tool-error": 2, "error": 1}
 
 
@@ -52,7 +58,15 @@ class State:
 
     def breaks_on(self, payload_class: PayloadClass) -> bool:
         """Payloads of this class broke the session too often."""
-        return self.broken.get(payload_class, 0) >= MOST_OF_A_CLASS
+        most = MOST_EXHAUSTED if payload_class is PayloadClass.EXHAUSTION else MOST_OF_A_CLASS
+        return self.broken.get(payload_class, 0) >= most
+
+    def patience(self, *, first: bool) -> float:
+        """Seconds that an answer is waited for where others hung, by what the baseline took; 0 where none succeeded."""
+        if not self.reached or self.outcome is None:
+            return 0.0
+        times, least = FIRST_HANG if first else FURTHER_HANG
+        return round(max(least, times * self.outcome.seconds), 1)
 
     def learn(self, arguments: JsonObject, outcome: Outcome) -> None:
         """Keep the call that tells most: one that succeeded, else one in which the tool itself failed."""

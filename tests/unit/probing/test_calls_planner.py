@@ -225,6 +225,24 @@ def test_a_tool_that_never_returns_gets_a_fresh_session_and_is_set_aside_in_the_
     assert {state for item, state in cells if item == "quick"} == {"executed"}
 
 
+def test_one_hang_is_seen_to_its_end_and_further_ones_are_waited_for_by_the_baseline() -> None:
+    def hangs(call: Call, world: World) -> Says:
+        if call.purpose is Purpose.BASELINE:
+            return Says(more={"seconds": 0.5 if call.item == "a" else 0.01})
+        return Says("", "timeout", gone=True)
+
+    stands = payload("pattern", PayloadClass.EXHAUSTION, EffectKind.EXHAUSTED)
+    talk = hold(hangs, tool("a", "path"), tool("b", "path"), kit=SmallKit(payloads=(READ, READ_AGAIN, SHELL, stands)))
+    made = [(a.call.item, a.call.payload_class, a.patience) for a in talk.actions if a.call is not None]
+    assert made[:2] == [("a", None, 0.0), ("b", None, 0.0)], "baselines have their full time"
+    assert made[2][2] == 0.0, "the first that hangs has too"
+    waits = {item: [w for name, c, w in made[3:] if name == item and c is not stands.payload_class] for item in "ab"}
+    assert waits == {"a": [10.0, 10.0], "b": [8.0, 3.0, 3.0]}
+    assert {w for _, c, w in made if c is stands.payload_class} == {0.0}, "a hang that is predicted is seen to its end"
+    tried = {cell.payload_class: cell.state for cell in talk.books.cells if cell.item == "a"}
+    assert tried[READ.payload_class] == "executed"
+
+
 def test_a_target_that_does_not_come_up_again_ends_the_calls() -> None:
     talk = hold(lambda call, world: Says("", "closed", gone=True), tool("a", "path"), tool("b", "path"), comes_up=False)
     assert talk.kinds.count("restart") == 2
