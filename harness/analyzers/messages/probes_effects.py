@@ -24,13 +24,17 @@ _ALIVE = "probe:A"
 
 
 class Effect(NamedTuple):
-    """What was done: in which phase, by which event. `public`: no more than to talk to a machine of the internet."""
+    """What was done: in which phase, by which event. `public`: no more than to talk to a machine of the internet.
+
+    `helper`: the number of the helper process that did it, 0 for the server itself.
+    """
 
     phase: str
     fact: str
     words: str
     event: Event
     public: bool = False
+    helper: int = 0
 
 
 class ProbeEffects:
@@ -38,7 +42,8 @@ class ProbeEffects:
 
     What happens at the start, while lists are read or with a message that is in order is no probe's effect. Nor is
     what the target does by itself in another life that has not got the probe: that it came with one here was chance.
-    By itself is what comes for the first time in a life while no probe is being answered.
+    By itself is what comes for the first time in a life while no probe is being answered. And what a helper does that
+    was started before the first probe, and ends while the life goes on, is its own: no message reached it.
     """
 
     def __init__(self) -> None:
@@ -49,10 +54,32 @@ class ProbeEffects:
         #: By what is known again, and by life: how many probes had been sent there, None within one.
         self._first: dict[str, dict[str, int | None]] = {}
         self._told: list[tuple[str, str, Effect]] = []
+        #: By life and process: the child of the first program that it descends from, if no probe was sent before.
+        self._helpers: dict[tuple[str, int], int] = {}
+        #: Helpers that ended, and how many probes had been sent then.
+        self._ended: dict[tuple[str, int], int] = {}
 
     def found(self) -> Iterator[Effect]:
         """The effects of probes; after the last event."""
-        return (effect for known, life, effect in self._told if not self._by_itself(known, life, effect.phase))
+        for known, life, effect in self._told:
+            if not self._by_itself(known, life, effect.phase) and not self._helped(life, effect.helper):
+                yield effect
+
+    def _helped(self, life: str, helper: int) -> bool:
+        ended = self._ended.get((life, helper))
+        return ended is not None and len(self._sent.get(life, ())) > ended
+
+    def _born(self, event: ProcessEvent) -> None:
+        life = self._life(event.session)
+        if event.what == "fork":
+            helper = self._helpers.get((life, event.pid), 0)
+            if not helper and event.parent == 0 and not self._sent.get(life):
+                helper = event.child
+            self._helpers.pop((life, event.child), None)  # numbers come again
+            if helper and len(self._helpers) < MOST:
+                self._helpers[life, event.child] = helper
+        elif event.what == "exit" and self._helpers.get((life, event.pid)) == event.pid:
+            self._ended.setdefault((life, event.pid), len(self._sent.get(life, ())))
 
     def _by_itself(self, known: str, life: str, phase: str) -> bool:
         return any(
@@ -71,6 +98,7 @@ class ProbeEffects:
         elif isinstance(event, MarkEvent) and event.by is Origin.WARDEN and _is_probe(event.phase):
             self._sent.setdefault(self._life(event.session), []).append(event.phase)
         if isinstance(event, ProcessEvent):
+            self._born(event)
             if event.what == "exec" and not self._attribution.noise(event):
                 name = (event.path or event.requested).rpartition("/")[2]
                 if not usual_program(name, event.argv):
@@ -116,7 +144,8 @@ class ProbeEffects:
             if len(self._before) < MOST:
                 self._before.add(known)
         elif known not in self._before and len(self._told) < MOST:
-            self._told.append((known, life, Effect(phase, fact, words, event, public)))
+            helper = self._helpers.get((life, event.pid), 0)
+            self._told.append((known, life, Effect(phase, fact, words, event, public, helper)))
 
 
 def _is_probe(phase: str) -> bool:

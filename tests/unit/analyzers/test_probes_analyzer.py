@@ -398,6 +398,41 @@ def test_what_another_life_does_by_itself_is_no_effect_of_a_probe(
     assert found(judged(record)) == ({} if chance else {"probe.side-effect": Severity.MEDIUM})
 
 
+@pytest.mark.parametrize(
+    ("early", "ends", "goes_on", "chance"),
+    [
+        (True, True, True, True),
+        (False, True, True, False),  # started after the probe: for it, may be
+        (True, False, True, False),  # lives on: a server in a wrapper does
+        (True, True, False, False),  # ends with the life: it was the server, and the message ended it
+    ],
+)
+def test_what_a_helper_does_that_was_there_before_and_ends_is_no_effect(
+    early: bool, ends: bool, goes_on: bool, chance: bool
+) -> None:
+    record = Record().begin("python3", "server.py").enter("discover")
+
+    def sent(name: str) -> None:
+        record.enter(f"probe:{name}")
+        record.add(ProbeEvent(phase=f"probe:{name}", probe=probe(name, ids=(), alive_id=900_500 + len(record.events))))
+
+    def started() -> None:
+        record.spawn(50, "/opt/node/22/bin/node", "node", "newer.js").fork(51, pid=50)
+
+    if early:
+        started()
+    sent("R01")
+    if not early:
+        started()
+    record.connect("93.184.215.14:443", pid=51, parent=50)
+    if ends:
+        record.exit(0, pid=51, parent=50).exit(0, pid=50)
+    if goes_on:
+        sent("R02")
+    done = found(judged(record))
+    assert (Severity.MEDIUM not in done.values()) is chance, done
+
+
 def test_what_follows_any_malformed_message_is_an_effect_in_every_life() -> None:
     record = effects(("R01", "connect", ("93.184.215.14:443",)))
     record.session = "second-session"
