@@ -93,6 +93,17 @@ class FlowEvent(EventBase):
         return split_end(self.remote)[1]
 
     @property
+    def unread(self) -> str:
+        """Why something that the target sent could not be read, else empty.
+
+        A client that got no byte back has no keys yet; where it sent no more than its first message, all of it was
+        read, whatever became of the handshake (RFC 8446, 2 and 5.1: five bytes go before the message).
+        """
+        hello = next((part.content.size for part in self.parts if part.what == "client-hello" and part.content), 0)
+        said_all = hello and not self.received and self.sent <= hello + 5 and not self.certificate_refused
+        return "" if said_all else self.opaque
+
+    @property
     def host(self) -> str:
         """What the target called the other end: the name it asked TLS or DNS for, else the address."""
         return (self.sni or (self.names[0] if self.names else "") or self.address).rstrip(".").lower()

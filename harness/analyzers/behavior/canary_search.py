@@ -131,7 +131,7 @@ class Looker:
                 known = found.get(hit.canary)
                 if known is None or known.in_what == _STREAM:
                     found[hit.canary] = Sent(hit, bare, f"{part.what} {number}", domain)
-        if event.opaque:
+        if event.unread:
             self.books.miss(f"what was sent to {event.host}", SkipReason.TARGET, render_safe(event.opaque, 120))
         elif problem:
             self.books.miss(f"what was sent to {event.host}", SkipReason.LIMIT, problem)

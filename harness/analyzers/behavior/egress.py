@@ -96,7 +96,7 @@ class EgressFold:
                 self._questions.add(event.session, name, len(self._asked))
                 if len(self._asked) < MAX_FLOWS:
                     self._asked.append((_bare(event), name))
-        if event.opaque:
+        if event.unread:
             if len(self._unread) < MAX_FLOWS:
                 self._unread.append(_bare(event))
             else:

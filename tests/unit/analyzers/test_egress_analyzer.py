@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
 import pytest
 from behavior_sample import started
@@ -293,3 +294,20 @@ def test_credentials_that_a_library_reads_by_itself_are_a_fact() -> None:
     for program, severity in (("/usr/bin/python3.13", "LOW"), ("/usr/bin/node", "MEDIUM")):
         record = started().exec(program).open("/home/user/.netrc").end()
         assert rules(record.judge("behavior.files")) == {"behavior.files.account-read": severity}
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "whole"),
+    [
+        (205, 0, True),  # it ended, or was ended, before it got an answer
+        (206, 0, False),  # data that came early
+        (205, 90, False),  # it got our certificate and said nothing more
+    ],
+)
+def test_a_client_that_ended_with_its_first_message_has_hidden_nothing(sent: int, received: int, whole: bool) -> None:
+    net = behind()
+    hello = FlowPart(what="client-hello", text="x.test", content=net.blobs.keep(b"h" * 200))
+    more: dict[str, Any] = {"sent": sent, "received": received, "application": "tls", "opaque": "the handshake failed"}
+    result = net.flow("x.test", b"h" * 205, hello, **more).closed().judge("behavior.egress")
+    assert ("behavior.egress.opaque" in rules(result)) is not whole
+    assert (result.status is AnalyzerStatus.COMPLETED) is whole

@@ -140,7 +140,7 @@ def test_any_events_give_a_result_and_the_same_again(raw: list[dict[str, Any]]) 
         assert (result.status is AnalyzerStatus.PARTIAL) == bool(result.coverage.gaps())
         shown = result.model_dump_json()
         assert "\\u001b" not in shown and "\u202e" not in shown
-        if any(isinstance(event, FlowEvent) and event.opaque for event in events):
+        if any(isinstance(event, FlowEvent) and event.unread for event in events):
             assert result.status is AnalyzerStatus.PARTIAL
     destinations = Destinations()
     for event in events:
