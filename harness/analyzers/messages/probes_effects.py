@@ -126,7 +126,7 @@ class ProbeEffects:
             if not effect.done or effect.what is What.READ or area_of(effect.path) in _UNSEEN:
                 continue
             name = self._attribution.where(event).process.name
-            if not usual_path(effect.path, name, writing=True):
+            if not usual_path(effect.path, name, writing=True) and not _logs(event, effect.path):
                 self._tell(event, f"{effect.what}:{effect.path}", f"{effect.what} {effect.path}")
 
     def _tell(
@@ -146,6 +146,11 @@ class ProbeEffects:
         elif known not in self._before and len(self._told) < MOST:
             helper = self._helpers.get((life, event.pid), 0)
             self._told.append((known, life, Effect(phase, fact, words, event, public, helper)))
+
+
+def _logs(event: SyscallEvent, path: str) -> bool:
+    """A line more in a log of its own: what servers write when a message is wrong, and at any other time."""
+    return "O_APPEND" in event.flags and path.endswith(".log") and area_of(path) is Area.HOME
 
 
 def _is_probe(phase: str) -> bool:

@@ -455,6 +455,20 @@ def test_what_no_reader_would_call_an_effect_is_silent(method: str, arguments: t
     assert found(judged(effects(("R01", method, arguments)))) == {}
 
 
+@pytest.mark.parametrize(
+    ("path", "flag", "silent"),
+    [
+        ("/home/user/.sample.log", "O_APPEND", True),
+        ("/home/user/.sample.log", "O_TRUNC", False),
+        ("/home/user/workspace/sample.log", "O_APPEND", False),
+        ("/home/user/.bashrc", "O_APPEND", False),
+    ],
+)
+def test_a_line_more_in_its_log_is_no_effect(path: str, flag: str, silent: bool) -> None:
+    result = judged(effects(("R01", "open", (path, "O_WRONLY", "O_CREAT", flag))))
+    assert found(result) == ({} if silent else {"probe.side-effect": Severity.MEDIUM})
+
+
 def test_what_the_sign_of_life_does_is_no_effect_of_a_message() -> None:
     assert found(judged(effects(("A01", "write", ("/home/user/workspace/x",))))) == {}
 
