@@ -12,7 +12,7 @@ from harness.model.plan import Action, ActionKind, Observation
 from harness.model.world import World
 from harness.probing.calls.carried import Carried
 from harness.probing.calls.kit import Attack, Filled, Kit
-from harness.probing.calls.state import Maker, State, moved, wears
+from harness.probing.calls.state import Maker, State, moved, renewed, wears
 from harness.probing.calls.subjects import Subject
 
 #: Bounds. Clean starts cost about a second each.
@@ -52,7 +52,7 @@ class Calling:
 
     def _fill(self, state: State, attack: Attack, *, control: bool) -> tuple[Filled | None, str]:
         nonce = self._make.nonce(self._world.nonce)
-        arguments = self._arguments(state)
+        arguments = renewed(self._arguments(state), nonce)
         return self._kit.fill(state.subject, attack, arguments, self._world, nonce, control=control), nonce
 
     def _arguments(self, state: State) -> JsonObject:

@@ -21,7 +21,7 @@ from harness.probing.calls.calling import KEPT_SECONDS, Calling, Trying
 from harness.probing.calls.carried import followers, handed_out
 from harness.probing.calls.kit import Attack, Filled, Kit, Rank
 from harness.probing.calls.schedule import Cell, Schedule
-from harness.probing.calls.state import State, gentle_first, harsh
+from harness.probing.calls.state import State, gentle_first, harsh, renewed
 from harness.probing.calls.subjects import Subject, allowed, check_names, subjects_of
 from harness.probing.calls.usage import reactions, usage_of
 from harness.probing.oracle import Case, hits
@@ -308,7 +308,8 @@ class CallPlanner(Calling):
             return False
         steps = filled.steps
         if need.purpose is Purpose.DOCUMENTED:
-            arguments = self._kit.documented(state.subject, attack, self._arguments(state), self._world, nonce)
+            benign = renewed(self._arguments(state), nonce)
+            arguments = self._kit.documented(state.subject, attack, benign, self._world, nonce)
             if arguments is None:
                 return False
             steps = (arguments,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ MOST_EXHAUSTED = 2
 #: baseline took, and so many seconds at least: the first of an item that is not answered, and further ones.
 FIRST_HANG = (40, 8.0)
 FURTHER_HANG = (20, 3.0)
+#: A name that synthesis gives to what is to be made.
+_NEW_NAME = re.compile(r"\bmade-[0-9a-f]{6}\b")
 _WORTH = {"answered": 3, "tool-error": 2, "error": 1}
 
 
@@ -129,6 +132,15 @@ def wears(outcome: Outcome, world: World) -> bool:
         return False
     inside = [item.path.rstrip("/") for item in world.items if item.where in ("inside", "linked")]
     return any(path == gone or path.startswith(f"{gone}/") for gone in taken for path in (*inside, world.root))
+
+
+def renewed(arguments: JsonObject, nonce: str) -> JsonObject:
+    """The same arguments with names for what is to be made that were not used yet: an earlier call's file is in the way
+    of the next one, and what the server then says hides what it does with the payload.
+    """
+    text = _NEW_NAME.sub(f"made-{sha256_hex(nonce)[:6]}", json.dumps(arguments))
+    found: JsonObject = json.loads(text)
+    return found
 
 
 def moved(arguments: JsonObject, old: World, new: World) -> JsonObject:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from harness.model.base import JsonObject
@@ -14,6 +16,7 @@ from harness.model.surface import Item, ItemKind, ListEnd, ListOutcome, Surface
 from harness.model.world import World
 from harness.probing.calls.kit import Attack, Filled
 from harness.probing.calls.planner import CallPlanner
+from harness.probing.calls.state import renewed
 from harness.probing.calls.subjects import Subject
 from tests.unit.probing.calling import (
     READ,
@@ -358,3 +361,13 @@ def test_a_tool_that_uses_the_network_is_tried_again_without_it_and_proven_there
     assert [call.payload for call in talk.of(Purpose.CONFIRM)] == [dead.id, dead.id]
     quiet = hold(benign, tool("read", "path"), kit=kit, network="answer")
     assert quiet.kinds.count("restart") == 0
+
+
+def test_what_is_to_be_made_has_another_name_in_each_call() -> None:
+    given: JsonObject = {"to": ["/w/made-0123ab.txt", "remade-0123ab"], "n": 1, "text": 'made-0123ab "quoted" \n'}
+    one, other = renewed(given, "a" * 20), renewed(given, "b" * 20)
+    assert one != other and one["n"] == 1
+    assert renewed(given, "a" * 20) == one
+    path, kept = cast("list[str]", one["to"])
+    assert path.startswith("/w/made-") and path.endswith(".txt") and "0123ab" not in path
+    assert kept == "remade-0123ab"
