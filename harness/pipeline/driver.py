@@ -351,16 +351,16 @@ class Driver:
 
     async def _leave(self, stack: AsyncExitStack) -> Session | None:
         """End the life at hand, watched for a while first if it was called; returns it."""
-        if self._caller.calls and self._session is not None:
-            await self._idle(self._session)
+        if self._session is not None:
+            if self._caller.calls:
+                await self._idle(self._session)
+            self._progress.phase(Phase.STOP)
         session, self._session, self._raw = self._session, None, None
         await stack.aclose()
         return session
 
     async def _stop(self, action: Action, stack: AsyncExitStack) -> Observation:
-        self._progress.phase(Phase.STOP)
-        session = await self._leave(stack)
-        if session is None or session.report is None:
+        if (session := await self._leave(stack)) is None or session.report is None:
             return Observation(number=action.number, usable=False)
         report, by_itself = session.report, session.report.ended_by == "target"
         refusal = "\n".join(session.witness.refusals)
