@@ -296,7 +296,10 @@ class ProbesFold:
     def _effect(self, effect: Effect) -> None:
         probe = self._probes.get(effect.phase.removeprefix(PHASE))
         if probe is not None and not _starting(probe):
-            fault = rules.PASSED_ON if effect.public and probe.tool and probe.must is Must.REJECT else rules.EFFECT
+            names = (phase.removeprefix(PHASE) for phase in (effect.phase, *effect.before))
+            calls = [call for name in names if (call := self._probes.get(name)) is not None and call.tool]
+            passed_on = effect.public and any(call.must is Must.REJECT for call in calls)
+            fault = rules.PASSED_ON if passed_on else rules.EFFECT
             self._note(
                 fault, f"effect:{effect.fact}", probe, effect.event, f"{probe.id}, {probe.title}: {effect.words}"
             )

@@ -19,6 +19,8 @@ _REACHES = frozenset({Reach.PUBLIC, Reach.PRIVATE, Reach.METADATA})
 _CONNECTS = frozenset({"connect", "sendto", "sendmsg", "sendmmsg"})
 #: Places whose change no reader would call an effect: temporary files, caches, devices.
 _UNSEEN = frozenset({Area.SCRATCH, Area.DEVICE, Area.KERNEL, Area.STATE})
+#: A tool that asks its service may get to it while so many further probes are sent.
+LATE = 3
 _PROBE = "probe:"
 _ALIVE = "probe:A"
 
@@ -26,7 +28,8 @@ _ALIVE = "probe:A"
 class Effect(NamedTuple):
     """What was done: in which phase, by which event. `public`: no more than to talk to a machine of the internet.
 
-    `helper`: the number of the helper process that did it, 0 for the server itself.
+    `helper`: the number of the helper process that did it, 0 for the server itself. `before`: the phases of
+    the probes that this life got just before this one, whose late effect it may be.
     """
 
     phase: str
@@ -35,6 +38,7 @@ class Effect(NamedTuple):
     event: Event
     public: bool = False
     helper: int = 0
+    before: tuple[str, ...] = ()
 
 
 class ProbeEffects:
@@ -145,7 +149,8 @@ class ProbeEffects:
                 self._before.add(known)
         elif known not in self._before and len(self._told) < MOST:
             helper = self._helpers.get((life, event.pid), 0)
-            self._told.append((known, life, Effect(phase, fact, words, event, public, helper)))
+            before = tuple(self._sent.get(life, [])[-1 - LATE : -1])
+            self._told.append((known, life, Effect(phase, fact, words, event, public, helper, before)))
 
 
 def _logs(event: SyscallEvent, path: str) -> bool:

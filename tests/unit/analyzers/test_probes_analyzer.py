@@ -375,6 +375,15 @@ def test_a_call_that_is_passed_on_to_its_service_is_less_than_a_message_that_is_
     assert told("write", "/home/user/workspace/x") == {"probe.side-effect": Severity.MEDIUM}
 
 
+@pytest.mark.parametrize("tool", ["now", ""])
+def test_a_call_that_is_passed_on_late_is_no_effect_of_the_next_message(tool: str) -> None:
+    record = effects(("T04", "open", ("/x",)), tool=tool)
+    record.enter("probe:L05")
+    record.add(ProbeEvent(phase="probe:L05", probe=probe("L05", ids=(), alive_id=900_999)))
+    record.connect("93.184.215.14:443")
+    assert found(judged(record)) == {"probe.side-effect": Severity.LOW if tool else Severity.MEDIUM}
+
+
 @pytest.mark.parametrize(
     ("session", "phases", "chance"),
     [
