@@ -261,17 +261,25 @@ class EgressFold:
             times.append((event.began or event.t, event, where))
 
     def _pulses(self) -> None:
-        """Regular times from before the first call on. What calls set off is as regular as they are: it is left out."""
+        """Regular times from before the first call on. What calls set off is as regular as they are: it is left out.
+
+        A first call may come before the first beat. Then another life tells, in which the same host was talked to
+        before anything was asked.
+        """
+        unasked: dict[str, tuple[FlowEvent, Where]] = {}
         for (_, host), seen in self._times.items():
             seen.sort(key=lambda beat: beat[0])
+            if (first := next((beat for beat in seen if unprompted(beat[2])), None)) is not None:
+                unasked.setdefault(host, first[1:])
+        for (_, host), seen in self._times.items():
             quiet = [
                 later[0] - earlier[0]
                 for earlier, later in pairwise(seen)
                 if CALL not in (earlier[2].phase, later[2].phase) and earlier[2].after == later[2].after
             ]
-            gap = steady_gap(quiet) if unprompted(seen[0][2]) else None
+            gap = steady_gap(quiet) if host in unasked else None
             if gap is not None:
-                _, event, where = seen[0]
+                event, where = unasked[host]
                 times = f"{len(seen)} times, every {gap:.1f} s"
                 kind = kinds.TELEMETRY if vendor(host, TELEMETRY) else kinds.BEACON
                 self._note(kind, host, event, where, f"{times}: {_shown(event, where)}")

@@ -290,6 +290,22 @@ def test_what_began_before_any_call_and_goes_on_between_calls_is_a_pulse_and_wha
     assert "behavior.egress.beacon" not in rules(net.closed().judge("behavior.egress"))
 
 
+@pytest.mark.parametrize("unasked", [True, False])
+def test_a_pulse_after_a_call_is_one_where_another_life_talks_to_its_host_unasked(
+    unasked: bool,
+) -> None:
+    net = called(behind(), {"text": "hello"}).enter("idle")
+    for number in range(1, 8):
+        net.flow("c2.test", b"x", began=number * SECOND)
+    net.end()
+    net.session = "second-session"
+    net.begin()
+    if unasked:
+        net.enter("start").flow("c2.test", b"x", began=9 * SECOND)
+    found = [f for f in net.closed().judge("behavior.egress").findings if f.rule_id == "behavior.egress.beacon"]
+    assert [f.location.tool for f in found] == ([None] if unasked else [])
+
+
 def test_credentials_that_a_library_reads_by_itself_are_a_fact() -> None:
     for program, severity in (("/usr/bin/python3.13", "LOW"), ("/usr/bin/node", "MEDIUM")):
         record = started().exec(program).open("/home/user/.netrc").end()
