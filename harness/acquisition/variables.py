@@ -1,6 +1,6 @@
-"""Names of environment variables that a target's own source reads, found in its text: nothing is executed or unpacked.
+"""The text of a target's own source, and the environment variables that it reads: nothing is executed or unpacked.
 
-Asked only after a start failed for a reason that the output does not tell.
+Asked for variables only after a start failed for a reason that the output does not tell.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ MOST_FILES = 4000
 MOST_NAMES = 400
 
 _SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
+_DOCUMENTS = (".md", ".rst", ".txt", "METADATA", "PKG-INFO", "package.json", "server.json")
 _NAME = r"([A-Z][A-Z0-9_]{2,79})"
 _READS = re.compile(
     rf"\benv\.{_NAME}\b|\benv\[\s*[\"'`]{_NAME}[\"'`]|\benviron(?:\.get|\.pop|\.setdefault)?[\[(]\s*[\"']{_NAME}[\"']"
@@ -39,7 +40,7 @@ def source_variables(acquired: Acquired) -> tuple[str, ...]:
     Empty when the source can't be read: a damaged archive is told elsewhere.
     """
     counts: dict[str, int] = {}
-    for text in _texts(acquired):
+    for text in source_texts(acquired):
         for match in _READS.finditer(text):
             name = next(group for group in match.groups() if group)
             counts[name] = counts.get(name, 0) + 1
@@ -51,19 +52,24 @@ def source_variables(acquired: Acquired) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MOST_NAMES])
 
 
-def _texts(acquired: Acquired) -> Iterator[str]:
+def source_texts(acquired: Acquired, *, documents: bool = False) -> Iterator[str]:
+    """The files of the target's own source one by one, and what is written beside it where `documents`. Blocking.
+
+    What can't be read or is over a bound is left out.
+    """
+    suffixes = _SUFFIXES + _DOCUMENTS if documents else _SUFFIXES
     own = {artifact.sha256 for artifact in acquired.closure.artifacts if artifact.name == acquired.name}
     total = files = 0
     for file in acquired.install.files:
         if file.source.name in own or file.destination.startswith("src/"):
-            for data in _members(file.source, file.destination):
+            for data in _members(file.source, file.destination, suffixes):
                 total, files = total + len(data), files + 1
                 if total > TOTAL_BYTES or files > MOST_FILES:
                     return
                 yield data.decode("utf-8", "replace")
 
 
-def _members(path: Path, destination: str) -> Iterator[bytes]:
+def _members(path: Path, destination: str, suffixes: tuple[str, ...]) -> Iterator[bytes]:
     """The texts in a wheel or an npm tarball, or a plain source file."""
     try:
         with path.open("rb") as stream:
@@ -72,7 +78,7 @@ def _members(path: Path, destination: str) -> Iterator[bytes]:
             check_zip_directory(path)
             with zipfile.ZipFile(path) as archive:
                 for member in archive.infolist()[:MOST_FILES]:
-                    if member.filename.endswith(_SUFFIXES) and 0 < member.file_size <= FILE_BYTES:
+                    if member.filename.endswith(suffixes) and 0 < member.file_size <= FILE_BYTES:
                         with archive.open(member) as content:
                             yield content.read(FILE_BYTES)
         elif head.startswith(b"\x1f\x8b"):
@@ -80,11 +86,11 @@ def _members(path: Path, destination: str) -> Iterator[bytes]:
                 for number, entry in enumerate(tar):
                     if number > MOST_FILES:
                         return
-                    if entry.isfile() and entry.name.endswith(_SUFFIXES) and 0 < entry.size <= FILE_BYTES:
+                    if entry.isfile() and entry.name.endswith(suffixes) and 0 < entry.size <= FILE_BYTES:
                         opened = tar.extractfile(entry)
                         if opened is not None:
                             yield opened.read(FILE_BYTES)
-        elif destination.endswith(_SUFFIXES) and path.stat().st_size <= FILE_BYTES:
+        elif destination.endswith(suffixes) and path.stat().st_size <= FILE_BYTES:
             yield path.read_bytes()
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError, TargetError, ValueError, RuntimeError):
         return

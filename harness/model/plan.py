@@ -68,6 +68,7 @@ class Action(Record):
     `adjustment`, `attempt`, `why` and `guess` go with START (and the first with STOCK_CLIENT): `guess` when nothing
     the target said asks for the change. `obstacle` and `notes` go with CONCLUDE: they are recorded as they are.
     `call` goes with CALL, and `patience`: seconds to wait for its answer instead of the option's, if fewer and not 0.
+    READ_SOURCE reads the names of variables, or with `what` "headers" those of headers of requests.
     LOOK reads the surface again; RESTART ends the session and starts a clean one with a fresh world, as the last START
     said. `probe` goes with PROBE, `look` with LOOK, `books` with the CONCLUDE that ends the probes, `boundaries` with
     the one before the calls, `call_books` with the one that ends them.
@@ -101,8 +102,8 @@ class Observation(Record):
     The rest tells what an attempt showed, each text bounded by the driver: `stderr` (head and tail), `output` (lines
     on stdout that were no messages), `refusal` (the error that answered the handshake), `silent` (alive, and no
     answer came), `tools` (number declared), `failed_lists` (lists that ended with an error), how it ended.
-    `variables`: what READ_SOURCE found. `outcome` of a CALL, `probed` of a PROBE, `surface` of DISCOVER and LOOK,
-    `world` of a session's start. `left`: seconds that are left of the run's time.
+    `variables`, or `headers`: what READ_SOURCE found. `outcome` of a CALL, `probed` of a PROBE, `surface` of DISCOVER
+    and LOOK, `world` of a session's start. `left`: seconds that are left of the run's time.
     """
 
     number: int
@@ -117,6 +118,7 @@ class Observation(Record):
     exit_code: int | None = None
     exit_signal: int | None = None
     variables: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     left: float | None = None

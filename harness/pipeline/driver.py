@@ -143,8 +143,7 @@ class Driver:
             case ActionKind.STOP:
                 return await self._stop(action, stack)
             case ActionKind.READ_SOURCE:
-                names = await self._supply.variables()
-                return Observation(number=action.number, usable=False, variables=names)
+                return await self._supply.read_source(action)
             case ActionKind.CONCLUDE:
                 conclude(self._bundle, action)
                 return Observation(number=action.number, usable=False)

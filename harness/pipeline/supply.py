@@ -10,7 +10,7 @@ import anyio.to_thread
 from harness.model.canary import SECOND_LIFE, Canary
 from harness.model.errors import TargetError
 from harness.model.options import NetworkChoice, RunOptions
-from harness.model.plan import Adjustment
+from harness.model.plan import Action, Adjustment, Observation
 from harness.model.target import Acquired, EntryPoint, TargetKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
@@ -18,6 +18,7 @@ from harness.pipeline.places import packages_dir
 from harness.pipeline.planting import Garden
 from harness.pipeline.preparation import choose_entry, install, launch_spec
 from harness.pipeline.progress import Progress
+from harness.probing.payloads.headers import header_names
 from harness.probing.starting import StartFacts
 from harness.sandbox.base import HOME, WORKSPACE, InstalledTarget, LaunchSpec, Sandbox
 
@@ -118,11 +119,15 @@ class Supply:
             given["decoys"] = {**self._decoys, "metadata": garden.metadata()}
         return spec.model_copy(update=given)
 
-    async def variables(self) -> tuple[str, ...]:
-        """The variables that the target's source reads."""
-        from harness.acquisition.variables import source_variables
+    async def read_source(self, action: Action) -> Observation:
+        """The variables that the target's source reads, or the headers that it and its documents name."""
+        from harness.acquisition.variables import source_texts, source_variables
 
-        return await anyio.to_thread.run_sync(source_variables, self._acquired)
+        if action.what == "headers":
+            names = await anyio.to_thread.run_sync(lambda: header_names(source_texts(self._acquired, documents=True)))
+            return Observation(number=action.number, usable=False, headers=names)
+        found = await anyio.to_thread.run_sync(source_variables, self._acquired)
+        return Observation(number=action.number, usable=False, variables=found)
 
     async def _renew(self) -> bool:
         """Install the dependencies of the release's time; False when there are none to be had, or the same."""

@@ -147,6 +147,25 @@ def find_boundaries(
     return tuple(dict.fromkeys(found))[:MOST]
 
 
+def session_boundaries(credential: str = "") -> tuple[Boundary, ...]:
+    """What stands between a server over HTTP and whoever reaches its port.
+
+    `credential`: the header in which it asks for one, or for which it was given one; empty where there is none.
+    """
+    origin = Boundary(
+        kind=BoundaryKind.SESSION,
+        source="specification",
+        value="origin",
+        text="pages of other names and origins are not to reach a server on this machine (DNS rebinding)",
+    )
+    if not credential:
+        return (origin,)
+    asked = "who has no credential is not to be served: it was started with one, or asks for one"
+    return origin, Boundary(
+        kind=BoundaryKind.SESSION, source="configuration", value=f"credential {credential}", text=asked
+    )
+
+
 def boundary_for(
     payload_class: PayloadClass,
     wanted: BoundaryKind,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from harness.model.options import ActiveLevel, RunOptions, Transport
 from harness.model.payload import BoundaryKind, Payload
-from harness.probing.boundaries import find_boundaries
+from harness.probing.boundaries import find_boundaries, session_boundaries
 from harness.probing.calls.arsenal import Arsenal
+from harness.probing.calls.header_kit import HeaderKit, HeaderReader
 from harness.probing.calls.planner import CallPlanner
 from harness.probing.calls.subjects import check_names
 from harness.probing.chain import Chain, Ground, Stage
@@ -35,7 +36,8 @@ def plan_of_run(
     stages = _stages(options, catalog or Catalog())
     if options.active is ActiveLevel.TOOL_CALLS:
         # Calls first: malformed messages end some servers again and again, and time is short.
-        stages = (_names(options), _calls(options, payloads, regexes), *stages)
+        reader = HeaderReader()
+        stages = (_names(options), _headers(options, reader), _calls(options, payloads, regexes, reader), *stages)
     return Chain(StartPlanner(options, facts, hold=bool(stages)), stages)
 
 
@@ -49,7 +51,12 @@ def _names(options: RunOptions) -> Stage:
     return names
 
 
-def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | None) -> Stage:
+def _headers(options: RunOptions, reader: HeaderReader) -> Stage:
+    """Over HTTP the source is asked for headers that it reads."""
+    return lambda ground: reader if _transport(ground, options) is Transport.HTTP else None
+
+
+def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | None, reader: HeaderReader) -> Stage:
     def calls(ground: Ground) -> Planner | None:
         if ground.surface is None or ground.world is None:
             return None
@@ -61,8 +68,18 @@ def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | 
             regexes=regexes,
             commands=tuple(dict.fromkeys(command for value in lists for command in value.split())),
         )
+        headers = None
+        if _transport(ground, options) is Transport.HTTP:
+            headers = HeaderKit(payloads, reader.names, ground.surface)
+            boundaries += session_boundaries()
         return CallPlanner(
-            options, ground.surface, ground.world, kit, boundaries=boundaries, usable=ground.open and ground.usable
+            options,
+            ground.surface,
+            ground.world,
+            kit,
+            boundaries=boundaries,
+            usable=ground.open and ground.usable,
+            headers=headers,
         )
 
     return calls

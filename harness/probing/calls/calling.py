@@ -11,6 +11,7 @@ from harness.model.payload import EffectKind
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.world import World
 from harness.probing.calls.carried import Carried
+from harness.probing.calls.header_kit import PLACE, HeaderKit
 from harness.probing.calls.kit import Attack, Filled, Kit
 from harness.probing.calls.state import Maker, State, moved, renewed, wears
 from harness.probing.calls.subjects import Subject
@@ -34,9 +35,10 @@ class Calling:
     `world` is that of the session at hand. `_gone`: why no call can be made any more, empty while one can.
     """
 
-    def __init__(self, options: RunOptions, world: World, kit: Kit) -> None:
+    def __init__(self, options: RunOptions, world: World, kit: Kit, headers: HeaderKit | None = None) -> None:
         self._options = options
         self._kit = kit
+        self._headers = headers
         self._world = world
         self._states: list[State] = []
         self._make = Maker(options.seed)
@@ -53,6 +55,8 @@ class Calling:
     def _fill(self, state: State, attack: Attack, *, control: bool) -> tuple[Filled | None, str]:
         nonce = self._make.nonce(self._world.nonce)
         arguments = renewed(self._arguments(state), nonce)
+        if self._headers is not None and attack.place == PLACE:
+            return self._headers.fill(attack, arguments, self._world, nonce, control=control), nonce
         return self._kit.fill(state.subject, attack, arguments, self._world, nonce, control=control), nonce
 
     def _arguments(self, state: State) -> JsonObject:
@@ -80,7 +84,7 @@ class Calling:
             item=subject.name,
             params=subject.params(arguments),
             purpose=purpose,
-            headers=dict(filled.headers),
+            headers={**self._state(subject).headers, **filled.headers},
             payload=attack.payload.id,
             payload_class=attack.payload.payload_class,
             cwe=attack.payload.cwe,
@@ -104,6 +108,7 @@ class Calling:
             item=subject.name,
             params=subject.params(arguments),
             purpose=purpose,
+            headers=dict(state.headers),
             world=self._world.nonce,
         )
         state.world = self._world

@@ -7,7 +7,7 @@ A session that can't go on is replaced by a clean one; a target that can't be st
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.model.base import JsonObject
 from harness.model.call import Call, Outcome, Purpose
@@ -19,6 +19,7 @@ from harness.model.world import World
 from harness.probing.calls.books import books_of, reason_of
 from harness.probing.calls.calling import KEPT_SECONDS, Calling, Trying
 from harness.probing.calls.carried import followers, handed_out
+from harness.probing.calls.header_kit import PLACE, HeaderKit
 from harness.probing.calls.kit import Attack, Filled, Kit, Rank
 from harness.probing.calls.schedule import Cell, Schedule
 from harness.probing.calls.state import State, gentle_first, harsh, renewed
@@ -54,6 +55,7 @@ class CallPlanner(Calling):
     """Made for one run, on a session that was greeted. `next(observation)` answers with the next action.
 
     `boundaries` were found beforehand; `world` is that of the session at hand. `usable`: whether that session goes on.
+    `headers`: what is tried in headers, over HTTP.
     Raises UsageError at once for an allowed name that matches nothing the server has.
     """
 
@@ -66,9 +68,10 @@ class CallPlanner(Calling):
         *,
         boundaries: tuple[Boundary, ...] = (),
         usable: bool = True,
+        headers: HeaderKit | None = None,
     ) -> None:
         check_names(surface, options.allow)
-        super().__init__(options, world, kit)
+        super().__init__(options, world, kit, headers)
         self._boundaries = boundaries
         self._usable = usable
         self._every = subjects_of(surface)
@@ -97,6 +100,7 @@ class CallPlanner(Calling):
                 yield from self._baseline(state)
         for state in gentle:
             self._plan(state)
+        self._plan_headers(gentle)
         yield from self._attacks()
         if self._options.network is NetworkChoice.ANSWER:
             for state in gentle:
@@ -128,11 +132,29 @@ class CallPlanner(Calling):
                 self._carried.learn(outcome.text)
                 return
             state.reason = state.reason or reason_of(outcome)
+            if self._headers is not None and (asked := self._headers.hear(outcome.text, self._world)):
+                fresh = asked.keys() - state.headers.keys()
+                state.headers |= asked
+                if fresh:
+                    continue  # the same arguments again, beside what it asked for
             state.tried.append((arguments, outcome.text[:2000]))
 
     def _plan(self, state: State, network: NetworkChoice | None = None) -> None:
         """Plan the attacks on what the baseline showed; where it failed, on what the best of the tries showed."""
         self._schedule.add(state, self._attacks_on(state, {}, network))
+
+    def _plan_headers(self, states: Sequence[State]) -> None:
+        """Plan the attacks by headers, with what worked first."""
+        if self._headers is None:
+            return
+        called = sorted((s for s in states if s.arguments is not None), key=lambda state: not state.reached)
+        planned: dict[Subject, list[Attack]] = {}
+        for subject, attack in self._headers.attacks(
+            [state.subject for state in called], self._world, self._boundaries, network=self._options.network
+        ):
+            planned.setdefault(subject, []).append(attack)
+        for subject, attacks in planned.items():
+            self._schedule.add(self._state(subject), attacks)
 
     def _attacks_on(
         self, state: State, shown: Mapping[str, frozenset[str]], network: NetworkChoice | None = None
@@ -309,10 +331,12 @@ class CallPlanner(Calling):
         steps = filled.steps
         if need.purpose is Purpose.DOCUMENTED:
             benign = renewed(self._arguments(state), nonce)
-            arguments = self._kit.documented(state.subject, attack, benign, self._world, nonce)
-            if arguments is None:
+            if attack.place == PLACE:
+                steps, filled = (benign,), replace(filled, headers={})
+            elif (plain := self._kit.documented(state.subject, attack, benign, self._world, nonce)) is not None:
+                steps = (plain,)
+            else:
                 return False
-            steps = (arguments,)
         elif need.value is not None:
             steps = (self._make.put(steps[0], attack, need.value.replace(pursued.case.call.nonce, nonce)),)
         outcome: Outcome | None = None

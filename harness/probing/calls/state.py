@@ -33,7 +33,7 @@ _WORTH = {"answered": 3, "tool-error": 2, "error": 1}
 @dataclass(eq=False)
 class State:
     """What is known of one subject. `arguments` and `outcome`: of the best call so far, made in `world`; `reactions`:
-    what refusals of payloads showed of a place.
+    what refusals of payloads showed of a place; `headers`: those of a request that its refusals asked for.
     """
 
     subject: Subject
@@ -47,6 +47,7 @@ class State:
     tried: list[tuple[JsonObject, str]] = field(default_factory=list)
     broken: dict[PayloadClass, int] = field(default_factory=dict)
     reactions: dict[str, frozenset[str]] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def set_aside(self) -> bool:

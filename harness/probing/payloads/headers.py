@@ -1,7 +1,7 @@
 """Headers of requests as places for payloads: those that a server's own words or sources name.
 
-Over HTTP some servers take an address or a credential from a header. Which ones they are stands in descriptions, in
-instructions, or in the source as a text; nothing is guessed. Pure.
+Over HTTP some servers take an address, a folder or a credential from a header. Which ones they are stands in
+descriptions, in instructions, in a refusal, or in the source as a text; nothing is guessed. Pure.
 """
 
 from __future__ import annotations
@@ -14,18 +14,35 @@ from harness.probing.synthesis.words import words_of
 
 MOST_NAMES = 40
 _NAME = re.compile(r"(?<![\w-])[Xx]-[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?![\w-])")
-#: Headers that proxies and browsers set and that no server takes an address from.
-_USUAL = re.compile(r"x-(?:forwarded|real-ip|request|correlation|amzn|powered|frame|content|xss|dns|ua|cache)", re.I)
+#: Any other name, where the source reads it from the headers of a request.
+_READ = re.compile(
+    r"\bheaders?\s*(?:\(\s*\)\s*)?(?:\.\s*get\w*\s*\(|\[|\()\s*[\"'`]([A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)[\"'`]"
+)
+#: Headers that proxies and browsers set and that no server takes an address from; those of HTTP and of the protocol.
+_USUAL = re.compile(
+    r"x-(?:forwarded|real-ip|request|correlation|amzn|powered|frame|content|xss|dns|ua|cache|ratelimit|rate-limit)"
+    r"|(?:content|accept|access-control|cache|if|last|set|sec|www|proxy|mcp|transfer|user|keep|strict|retry|upgrade)-",
+    re.IGNORECASE,
+)
 _ADDRESSES = frozenset({"url", "uri", "host", "endpoint", "server", "base", "domain", "instance", "site"})
 _CREDENTIALS = frozenset({"token", "key", "secret", "password", "authorization", "auth", "pat", "credential", "cookie"})
+#: Other words that say what a header's value is used for, and the role that this is in arguments.
+_ROLES = (
+    ("directory", frozenset({"directory", "folder", "root", "workspace", "working"})),
+    ("path", frozenset({"path", "file"})),
+    ("command", frozenset({"command", "shell", "exec"})),
+    ("sql", frozenset({"sql"})),
+    ("database", frozenset({"database"})),
+    ("template", frozenset({"template"})),
+)
 
 
 def header_names(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names of own headers (`X-…`) that texts speak of, as they are written there first."""
+    """The names of own headers that texts speak of, as they are written there first: `X-…`, and those that are read."""
     found: dict[str, str] = {}
     for text in texts:
-        for name in _NAME.findall(text):
-            if not _USUAL.match(name) and len(found) < MOST_NAMES:
+        for name in (*_NAME.findall(text), *_READ.findall(text)):
+            if not _USUAL.match(name) and len(found) < MOST_NAMES and len(name) <= 80:
                 found.setdefault(name.lower(), name)
     return tuple(found.values())
 
@@ -39,11 +56,26 @@ def header_points(names: Iterable[str]) -> tuple[InjectionPoint, ...]:
     )
 
 
+def other_points(names: Iterable[str]) -> tuple[InjectionPoint, ...]:
+    """The same for the others but credentials, by the role that their names give them, which may be none."""
+    return tuple(
+        InjectionPoint(pointer=name, place="header", name=name, value="", role=_role(name), optional=True)
+        for name in names
+        if not (_ADDRESSES | _CREDENTIALS) & set(words_of(name))
+    )
+
+
+def is_credential(name: str) -> bool:
+    """Whether a header's name says that a credential stands there."""
+    return bool(_CREDENTIALS & set(words_of(name))) and not _ADDRESSES & set(words_of(name))
+
+
 def headers_beside(name: str, names: Iterable[str], credential: str) -> dict[str, str]:
     """The headers that go with one: credentials of the same family, so that the address is used at all."""
     family = name.lower().split("-")[:2]
-    return {
-        other: credential
-        for other in names
-        if other.lower().split("-")[:2] == family and _CREDENTIALS & set(words_of(other))
-    }
+    return {other: credential for other in names if other.lower().split("-")[:2] == family and is_credential(other)}
+
+
+def _role(name: str) -> str:
+    words = set(words_of(name))
+    return next((role for role, said in _ROLES if said & words), "")
