@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from harness.model.base import JsonValue, Record
 from harness.model.call import Call, Outcome, Purpose
-from harness.model.payload import Effect, PayloadClass
+from harness.model.payload import Effect, EffectKind, PayloadClass
 from harness.model.world import World
 from harness.probing.oracle.crossing import ADMISSIBLE, UNBOUND, admissible
 from harness.probing.oracle.effects import PROVING, Sighting, sightings
@@ -83,6 +83,8 @@ class Case:
             or call.boundary.kind not in ADMISSIBLE[call.payload_class]
         ):
             self._stage = Stage.CAPABILITY
+        elif all(effect.kind is EffectKind.ACCEPTED for effect in self._effects):
+            self._stage = Stage.SEEN  # its control is any call in order, and that is served too
         elif call.step == 1 and not admissible(call):  # a further step may be of an item that it does not bind
             self._stage = Stage.SEEN
 

@@ -7,6 +7,7 @@ was sent. Pure: a call, its outcome and the world in, sightings out.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -130,8 +131,7 @@ def _sight(effect: Effect, call: Call, outcome: Outcome, world: World, sent: tup
         case EffectKind.COMPUTED:
             return _computed(effect, outcome, sent)
         case EffectKind.ACCEPTED:
-            served = outcome.state == "answered" and (not effect.text or effect.text in outcome.text)
-            return Sighting(effect=effect, channel="protocol", text=outcome.state) if served else None
+            return _accepted(effect, call, outcome)
         case EffectKind.EXHAUSTED:
             return _exhausted(effect, outcome)
 
@@ -246,6 +246,25 @@ def _computed(effect: Effect, outcome: Outcome, sent: tuple[str, ...]) -> Sighti
     if len(text) < SHORTEST or echoes(text, sent) or not holds(outcome.text, text):
         return None
     return Sighting(effect=effect, channel="result", text=text, joined=joins(text, sent))
+
+
+#: What a server says that refuses in the result of a tool.
+_REFUSES = re.compile(
+    r"unauthori[sz]ed|unauthenticated|forbidden|denied|not (?:allowed|permitted|authori[sz]ed)|\b40[13]\b"
+    r"|(?:missing|invalid|no|wrong|bad) (?:\w+ ){0,2}(?:token|key|credentials?|auth(?:oriz|entic)ation|host|origin)",
+    re.IGNORECASE,
+)
+
+
+def _accepted(effect: Effect, call: Call, outcome: Outcome) -> Sighting | None:
+    """What had to be refused was answered: by a result, and for a header by a tool that failed at its own work."""
+    served = outcome.state == "answered" and (not effect.text or effect.text in outcome.text)
+    if call.place == "header" and outcome.state in ("answered", "tool-error"):
+        served = _REFUSES.search(outcome.text) is None
+    if not served:
+        return None
+    lines = "; ".join(f"{name}: {value}" if value else f"no {name}" for name, value in sorted(call.headers.items()))
+    return Sighting(effect=effect, channel="protocol", text=f"{outcome.state} {lines}".rstrip())
 
 
 def _exhausted(effect: Effect, outcome: Outcome) -> Sighting | None:

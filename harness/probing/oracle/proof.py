@@ -89,6 +89,8 @@ def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
         return made(Standing.GRANTED, ["documented use of the tool grants it already"])
     if not bounded(payload.entry, facts.boundaries):
         return made(Standing.CAPABILITY, ["no boundary is known that it would cross"])
+    if kinds == {EffectKind.ACCEPTED}:
+        return made(Standing.SEEN, [*_boundary(payload, facts), "that it was served is all that is seen"])
     missing = [*_boundary(payload, facts), *_controlled("control", controls, payload, kinds, facts)]
     missing += _controlled("documented use", documented, payload, kinds, facts)
     best: list[Group] = []
@@ -196,7 +198,7 @@ def _controlled(
             yield f"the {what} came to no clear end"
         if (call.method, call.item) != (payload.call.method, payload.call.item):
             yield f"the {what} is a call of something else"
-        if [trace.call.params for trace in group.steps] == [trace.call.params for trace in payload.steps]:
+        if _sent(group) == _sent(payload):
             yield f"the {what} is the payload itself"
         predicted = {effect.kind for trace in group.steps for effect in trace.call.effects}
         if not provable & predicted:
@@ -205,6 +207,10 @@ def _controlled(
             yield f"the {what} could not have shown a value that was only put together"
         if programs and any(_names(trace.programs) & _names(programs) for trace in group.steps):
             yield f"the {what} starts the same program"
+
+
+def _sent(group: Group) -> list[tuple[object, object]]:
+    return [(trace.call.params, trace.call.headers) for trace in group.steps]
 
 
 def _only_joined(payload: Group) -> bool:

@@ -129,7 +129,8 @@ def _best(judgement: Judgement) -> Sighting:
 
 def _place(call: Call) -> str:
     kind = _CALLS.get(call.method, "tool")
-    argument = f", argument {_safe(call.argument.lstrip('/'), 80)}" if call.argument.strip("/") else ""
+    what = "header" if call.place == "header" else "argument"
+    argument = f", {what} {_safe(call.argument.lstrip('/'), 80)}" if call.argument.strip("/") else ""
     return f"{kind} {_safe(call.item, 80)}{argument}"
 
 
@@ -219,7 +220,11 @@ def _phase(trace: Trace) -> str:
 
 
 def _value(call: Call) -> str:
-    """The payload as it was sent, or the whole parameters."""
+    """The payload as it was sent, or the whole parameters; of a header, its line, and that it was left out."""
+    if call.place == "header":
+        given = {name: value for name, value in call.headers.items() if value or name == call.argument}
+        lines = [f"{name}: {value}" if value else f"no {name}" for name, value in sorted(given.items())]
+        return "; ".join(lines) or "no header of the payload"
     value: JsonValue = at(call.params.get("arguments", call.params), call.argument) if call.argument else None
     if value is None:
         value = call.params.get("arguments", call.params)
