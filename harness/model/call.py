@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from harness.model.base import JsonObject, Record
+from harness.model.base import JsonObject, JsonValue, Record
 from harness.model.event import EventBase
 from harness.model.payload import Boundary, Effect, PayloadClass
 from harness.model.world import World
@@ -21,6 +21,30 @@ class Purpose(StrEnum):
     DOCUMENTED = "documented"  # documented use, which must not already grant the effect
     CONFIRM = "confirm"  # the payload again, with fresh nonces, in a clean start
     MINIMISE = "minimise"  # a smaller form of a confirmed payload
+    REFUSAL = "refusal"  # benign, and what the server asks of its client meanwhile is refused
+
+
+class ClientAnswer(Record):
+    """What the client answers when the server asks it for something during a call.
+
+    `number`: which of the requests of that `method` in the call it answers, from 1; 0 for all. `action`: `accept`, with
+    `content` (the fields of a form; a model's text as `answer`), or a refusal, which is an error where the method
+    knows no other.
+    """
+
+    method: str
+    number: int = 0
+    action: Literal["accept", "decline", "cancel"] = "accept"
+    content: JsonObject = {}
+
+
+class Asked(Record):
+    """A request of the server to its client during a call, the `number`th of its method, and what was answered."""
+
+    method: str
+    number: int
+    params: JsonObject = {}
+    answer: ClientAnswer
 
 
 class Call(Record):
@@ -29,7 +53,9 @@ class Call(Record):
     `id` is unique in the run (`c17`) and names the phase `call:<item>:<id>`. `method`: tools/call, resources/read,
     prompts/get, completion/complete. `item`: the tool's (prompt's …) name. `argument`: JSON pointer into the
     arguments where the payload stands, `place` what it is (see `Applies.places`). `about`: the id of the payload
-    call that a control, confirmation or minimisation belongs to. `world`: nonce of the session's world.
+    call that a control, confirmation or minimisation belongs to. `world`: nonce of the session's world. `answers`: what
+    the client answers to what it is asked meanwhile; what is not among them gets a plausible answer. `into`: index of
+    the answer that `argument` points into; None for the arguments.
     """
 
     id: str
@@ -50,6 +76,26 @@ class Call(Record):
     world: str = ""
     step: int = 1
     steps: int = 1
+    answers: tuple[ClientAnswer, ...] = ()
+    into: int | None = None
+
+    @property
+    def holder(self) -> JsonValue:
+        """What `argument` points into."""
+        if self.into is not None and self.into < len(self.answers):
+            return self.answers[self.into].content
+        return self.params.get("arguments", self.params)
+
+    @property
+    def asked(self) -> str:
+        """The method in whose answer the payload stands; empty where it stands in the arguments."""
+        return self.answers[self.into].method if self.into is not None and self.into < len(self.answers) else ""
+
+    @property
+    def given(self) -> JsonValue:
+        """All that is sent with the call beside its headers: its parameters, and what is answered."""
+        contents: list[JsonValue] = [answer.content for answer in self.answers if answer.content]
+        return [self.params, *contents] if contents else self.params
 
 
 class OpenedFile(Record):
@@ -91,7 +137,8 @@ class Outcome(Record):
     `state`: answered (a result), tool-error (a result with `isError`), error (a JSON-RPC error), timeout, closed
     (the target is gone), unreadable. `text`: the texts of the result or the error, bounded; `size`: of the whole
     answer in bytes. The lists hold the target's own doings only, in order and bounded (`cut` says that something is
-    missing). `complete`: the records were whole.
+    missing). `complete`: the records were whole. `asked`: what the server asked its client for, bounded; known while
+    the run goes on only.
     """
 
     call: str
@@ -107,6 +154,7 @@ class Outcome(Record):
     memory_bytes: int | None = None
     cut: bool = False
     complete: bool = True
+    asked: tuple[Asked, ...] = ()
 
 
 class Cell(Record):

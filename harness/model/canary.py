@@ -24,6 +24,7 @@ class CanaryPlace(StrEnum):
     OUTSIDE = "outside"
     ARGUMENT = "argument"
     DECOY = "decoy"
+    FORM = "form"  # typed where the server asks its client for a secret
 
 
 class Canary(Record):

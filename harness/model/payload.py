@@ -109,7 +109,8 @@ class Applies(Record):
     `types`: JSON Schema types; `formats`: the schema's format; `names` and `descriptions`: words of the argument's
     name and description (lower case, whole words); `observed`: what the argument was seen to do in the baseline call
     (opened-path, written-path, in-argv, in-shell, resolved-host, connected-host, in-query, echoed); `places`:
-    argument, element, key, resource-uri, prompt-argument, header.
+    argument, element, key, resource-uri, prompt-argument, header; sampling-answer and elicitation-answer, which take
+    what an argument takes.
     """
 
     types: tuple[str, ...] = ("string",)

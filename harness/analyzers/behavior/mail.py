@@ -53,7 +53,7 @@ class Named:
         """Learn from a call that is about to be made."""
         if len(self._calls) >= MAX_CALLS:
             return
-        found = frozenset(_names(event.call.params))
+        found = frozenset(_names(event.call.given))
         self._calls[event.call.id] = found
         if len(self._all) < MAX_CALLS:
             self._all |= found

@@ -110,7 +110,7 @@ class RequestsFold:
             return
         self._judged.add(digest)
         if call is not None:
-            texts = [(path, without_echoes(text, call.params)) for path, text in texts]
+            texts = [(path, without_echoes(text, call.given)) for path, text in texts]
         for said in self._say(method, params, texts):
             self._note(said, method, tool, call, event)
 

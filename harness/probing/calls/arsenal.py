@@ -9,6 +9,7 @@ from harness.model.base import JsonObject, JsonValue, canonical_json, sha256_hex
 from harness.model.options import NetworkChoice
 from harness.model.payload import Boundary, BoundaryKind, Payload, PayloadClass
 from harness.model.world import World
+from harness.probing.answers import SAMPLING
 from harness.probing.boundaries import boundary_for
 from harness.probing.calls.kit import Attack, Filled, Known, Rank, Tried, Usage
 from harness.probing.calls.learned import learn
@@ -82,13 +83,7 @@ class Arsenal:
         for point in made.points:
             for payload, observed in choose(payloads, point, _uses(point, usage), self._commands):
                 boundary = boundary_for(
-                    payload.payload_class,
-                    payload.boundary,
-                    subject.name,
-                    words,
-                    point.name,
-                    point.description,
-                    boundaries,
+                    payload.payload_class, payload.boundary, subject.name, words, *_called(subject, point), boundaries
                 )
                 if boundary is not None:
                     suggested = payload.payload_class in SUGGESTS.get(point.role, ())
@@ -184,6 +179,14 @@ def _benign(point: InjectionPoint, arguments: JsonObject) -> str:
     except (KeyError, ValueError):
         value = point.value
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _called(subject: Subject, point: InjectionPoint) -> tuple[str, str]:
+    """What a place is called and what is said of it, by what the target says of itself beforehand.
+
+    What it tells a model to write is not: that a model's text is run as code is by design where the tool says so.
+    """
+    return ("code", subject.description) if subject.asks == SAMPLING else (point.name, point.description)
 
 
 def _point(made: Draft, attack: Attack) -> InjectionPoint | None:

@@ -36,13 +36,13 @@ def books_of(every: Iterable[Subject], states: Iterable[State], cells: Iterable[
 
 def _item(subject: Subject, state: State | None, gone: str) -> Entry:
     if state is None:
-        return Entry(item=subject.name, state="operator", detail="not allowed")
+        return Entry(item=subject.title, state="operator", detail="not allowed")
     if state.reached:
-        return Entry(item=subject.name, state="executed")
+        return Entry(item=subject.title, state="executed")
     if state.calls == 0 and not state.reason:
         over = gone or "the time of the run was over"
-        return Entry(item=subject.name, state="target" if gone else "limit", detail=over)
-    return Entry(item=subject.name, state="target", detail=state.reason or gone or "it could not be called")
+        return Entry(item=subject.title, state="target" if gone else "limit", detail=over)
+    return Entry(item=subject.title, state="target", detail=state.reason or gone or "it could not be called")
 
 
 def _cell(cell: Cell) -> Iterator[Entry]:
@@ -54,7 +54,7 @@ def _cell(cell: Cell) -> Iterator[Entry]:
         detail = f"{cell.executed} of {cell.planned - cell.unfit} payloads were tried: {detail}"
     yield Entry.model_validate(
         {
-            "item": cell.state.subject.name,
+            "item": cell.state.subject.title,
             "argument": cell.argument,
             "payload_class": cell.payload_class,
             "state": state,

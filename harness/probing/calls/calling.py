@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from harness.model.base import JsonObject
-from harness.model.call import Call, Outcome, Purpose
+from harness.model.call import Call, ClientAnswer, Outcome, Purpose
 from harness.model.options import NetworkChoice, RunOptions
 from harness.model.payload import EffectKind
 from harness.model.plan import Action, ActionKind, Observation
@@ -65,6 +65,23 @@ class Calling:
             return {}
         return moved(state.arguments, state.world, self._world)
 
+    def _message(
+        self, subject: Subject, arguments: JsonObject, nonce: str = ""
+    ) -> tuple[JsonObject, tuple[ClientAnswer, ...], int | None]:
+        """The parameters of a call with these arguments, what is answered meanwhile, and which of the answers they are.
+
+        Where a subject is what the client answers, the call is of what asks for that, with its benign arguments.
+        """
+        asking = self._state(subject.within or subject)
+        old = asking.world or self._world
+        answers = tuple(a.model_copy(update={"content": moved(a.content, old, self._world)}) for a in asking.answers)
+        if subject.within is None:
+            return subject.params(arguments), answers, None
+        own = ClientAnswer(method=subject.asks, number=subject.number, content=arguments)
+        others = (answer for answer in answers if (answer.method, answer.number) != (own.method, own.number))
+        benign = renewed(self._arguments(asking), nonce) if nonce else self._arguments(asking)
+        return subject.within.params(benign), (own, *others), 0
+
     def _call_of(
         self,
         subject: Subject,
@@ -78,11 +95,14 @@ class Calling:
         steps: int,
         about: str = "",
     ) -> Call:
+        params, answers, into = self._message(subject, arguments, nonce)
         return Call(
             id=self._make.call_id(),
             method=subject.method,
             item=subject.name,
-            params=subject.params(arguments),
+            params=params,
+            answers=answers,
+            into=into,
             purpose=purpose,
             headers={**self._state(subject).headers, **filled.headers},
             payload=attack.payload.id,
@@ -102,11 +122,14 @@ class Calling:
     def _send(self, state: State, purpose: Purpose, arguments: JsonObject) -> Asking:
         """A call without a payload."""
         subject = state.subject
+        params, answers, into = self._message(subject, arguments)
         call = Call(
             id=self._make.call_id(),
             method=subject.method,
             item=subject.name,
-            params=subject.params(arguments),
+            params=params,
+            answers=answers,
+            into=into,
             purpose=purpose,
             headers=dict(state.headers),
             world=self._world.nonce,

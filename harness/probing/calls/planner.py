@@ -16,8 +16,9 @@ from harness.model.payload import Boundary, Effect, EffectKind
 from harness.model.plan import Action, ActionKind, Observation
 from harness.model.surface import Surface
 from harness.model.world import World
+from harness.probing.calls.asking import Answering
 from harness.probing.calls.books import books_of, reason_of
-from harness.probing.calls.calling import KEPT_SECONDS, Calling, Trying
+from harness.probing.calls.calling import KEPT_SECONDS, Trying
 from harness.probing.calls.carried import followers, handed_out
 from harness.probing.calls.header_kit import PLACE, HeaderKit
 from harness.probing.calls.kit import Attack, Filled, Kit, Rank
@@ -51,7 +52,7 @@ class Pursued:
     network: NetworkChoice
 
 
-class CallPlanner(Calling):
+class CallPlanner(Answering):
     """Made for one run, on a session that was greeted. `next(observation)` answers with the next action.
 
     `boundaries` were found beforehand; `world` is that of the session at hand. `usable`: whether that session goes on.
@@ -98,9 +99,10 @@ class CallPlanner(Calling):
         for state in gentle:  # what the others handed out may be what one lacked
             if not state.reached and self._carried.values:
                 yield from self._baseline(state)
+        yield from self._asks(gentle)
         for state in gentle:
             self._plan(state)
-        self._plan_headers(gentle)
+        self._plan_headers([state for state in gentle if state.subject.within is None])
         yield from self._attacks()
         if self._options.network is NetworkChoice.ANSWER:
             for state in gentle:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.model.base import JsonObject, JsonValue, sha256_hex
-from harness.model.call import Outcome
+from harness.model.call import ClientAnswer, Outcome
 from harness.model.payload import PayloadClass
 from harness.model.world import World
 from harness.probing.calls.kit import Attack
@@ -34,6 +34,7 @@ _WORTH = {"answered": 3, "tool-error": 2, "error": 1}
 class State:
     """What is known of one subject. `arguments` and `outcome`: of the best call so far, made in `world`; `reactions`:
     what refusals of payloads showed of a place; `headers`: those of a request that its refusals asked for.
+    `answers`: what the client has to answer for its calls to succeed, where that is not what it answers by itself.
     """
 
     subject: Subject
@@ -48,6 +49,7 @@ class State:
     broken: dict[PayloadClass, int] = field(default_factory=dict)
     reactions: dict[str, frozenset[str]] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    answers: tuple[ClientAnswer, ...] = ()
 
     @property
     def set_aside(self) -> bool:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from urllib.parse import quote
 
 from harness.model.base import JsonObject, JsonValue
+from harness.model.call import Asked
 from harness.model.errors import UsageError
 from harness.model.surface import Item, ItemKind, ListEnd, Surface
+from harness.probing.answers import PLACES as ANSWER_PLACES
+from harness.probing.answers import wanted
 
 #: Arguments of one prompt or template whose completion is asked for.
 MOST_COMPLETIONS = 8
+#: How long a task is to be kept by the server.
+TASK_MILLISECONDS = 120_000
 #: Names told when one is unknown.
 MOST_NAMES = 40
 _GLOB = re.compile(r"[*?\[]")
@@ -39,7 +44,9 @@ class Subject:
     """One item that can be called, itself and no copy of it.
 
     `schema`: JSON Schema of its arguments, as declared, or made from its declaration. `of`: the prompt or template
-    whose arguments are completed, where that is what is called.
+    whose arguments are completed, where that is what is called. `task`: it is called as a task (revision 2025-11-25).
+    `asks`: the method, and `number`: which of its requests, where the arguments are what the client answers while
+    `within` is called.
     """
 
     kind: ItemKind
@@ -48,6 +55,16 @@ class Subject:
     description: str = ""
     annotations: JsonObject | None = None
     of: str = ""
+    task: bool = False
+    asks: str = ""
+    number: int = 1
+    within: Subject | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name in the books."""
+        number = f" {self.number}" if self.number > 1 else ""
+        return f"{self.name}, answer{number} to {self.asks}" if self.asks else self.name
 
     @property
     def method(self) -> str:
@@ -57,7 +74,12 @@ class Subject:
     @property
     def place(self) -> str:
         """What a payload in its arguments stands in (see `Applies.places`)."""
-        return _PLACES[self.kind]
+        return ANSWER_PLACES[self.asks] if self.asks else _PLACES[self.kind]
+
+    def asking(self, asked: Asked) -> Subject:
+        """What is asked for when this is called, as a subject whose arguments are the answer."""
+        schema = wanted(asked.method, asked.params)
+        return replace(self, schema=schema, asks=asked.method, number=asked.number, within=self)
 
     def params(self, arguments: JsonObject) -> JsonObject:
         """The parameters of a call with these arguments."""
@@ -67,7 +89,8 @@ class Subject:
             reference = {"type": "ref/prompt", "name": self.of} if prompt else {"type": "ref/resource", "uri": self.of}
             return {"ref": reference, "argument": {"name": name, "value": value}}
         if self.kind is ItemKind.TOOL:
-            return {"name": self.name, "arguments": arguments}
+            call: JsonObject = {"name": self.name, "arguments": arguments}
+            return {**call, "task": {"ttl": TASK_MILLISECONDS}} if self.task else call
         if self.kind is ItemKind.PROMPT:
             texts = {name: value if isinstance(value, str) else str(value) for name, value in arguments.items()}
             return {"name": self.name, "arguments": texts}
@@ -170,7 +193,15 @@ def _subject(item: Item, value: JsonObject) -> Subject:
     else:
         names = variables_of(item.name)
         schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": list(names)}
-    return Subject(item.kind, item.name, schema, description, annotations if isinstance(annotations, dict) else None)
+    execution = value.get("execution")
+    return Subject(
+        item.kind,
+        item.name,
+        schema,
+        description,
+        annotations if isinstance(annotations, dict) else None,
+        task=isinstance(execution, dict) and execution.get("taskSupport") == "required",
+    )
 
 
 def _prompt_schema(arguments: JsonValue) -> JsonObject:

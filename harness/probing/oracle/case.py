@@ -187,7 +187,7 @@ class Case:
         self._confirmed += 1
         if self._confirmed < CONFIRMATIONS:
             return
-        value = at(call.params.get("arguments"), call.argument)
+        value = at(call.holder, call.argument)
         self._stage = Stage.CONFIRMED
         if isinstance(value, str) and call.steps == 1 and call.payload_class not in _SMALL:
             # Asked for in the words of the opening call, so that one nonce is to be replaced, whoever asks.

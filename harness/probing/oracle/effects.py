@@ -158,7 +158,7 @@ def _file(effect: Effect, call: Call, files: Sequence[OpenedFile], ways: frozens
     told = [file for file in seen if not file.claimed]
     best = (told or seen)[0]
     doubt = "" if told else "the path is told by the target's memory, not by the kernel"
-    named = any(posixpath.normpath(leaf) == path for leaf in leaves(call.params) if leaf.startswith("/"))
+    named = any(posixpath.normpath(leaf) == path for leaf in leaves(call.given) if leaf.startswith("/"))
     if named and (call.boundary is None or call.boundary.kind not in _BINDS_NAMES):
         doubt = doubt or "its name was an argument of the call"
     return Sighting(effect=effect, channel="kernel", seqs=(best.seq,), text=f"{best.how} {best.path}", doubt=doubt)
@@ -166,7 +166,7 @@ def _file(effect: Effect, call: Call, files: Sequence[OpenedFile], ways: frozens
 
 def _executed(effect: Effect, call: Call, outcome: Outcome) -> Sighting | None:
     """A word of the payload that became an argument of its own; one that was sent as it is, is an echo."""
-    if not effect.text or effect.text in (*leaves(call.params), *call.headers.values()):
+    if not effect.text or effect.text in (*leaves(call.given), *call.headers.values()):
         return None
     for run in outcome.executions:
         if run.ok and effect.text in run.argv:

@@ -127,11 +127,11 @@ class Confirmation:
         return tuple(self._facts.boundaries)
 
     def _best(self) -> tuple[Judgement, ...]:
-        """For each class, item and argument the payload that is proven best; capabilities only beside no fault."""
+        """For each class and place the payload that is proven best; capabilities only beside no fault."""
         best: dict[tuple[str, ...], Judgement] = {}
         for judgement in self._judgements():
             call = judgement.payload.entry
-            key = (str(call.payload_class), call.method, call.item, call.argument)
+            key = (str(call.payload_class), call.method, call.item, call.asked, call.argument)
             known = best.get(key)
             if known is None or _rank(judgement) < _rank(known):
                 best[key] = judgement

@@ -164,8 +164,8 @@ def _follows(sighting: Sighting, trace: Trace) -> bool:
 def _same_payload(group: Group, payload: Group) -> bool:
     one, other = group.call, payload.call
     return bool(one.payload) and (
-        (one.payload, one.payload_class, one.method, one.item, one.argument, one.place)
-        == (other.payload, other.payload_class, other.method, other.item, other.argument, other.place)
+        (one.payload, one.payload_class, one.method, one.item, one.asked, one.argument, one.place)
+        == (other.payload, other.payload_class, other.method, other.item, other.asked, other.argument, other.place)
     )
 
 
@@ -210,7 +210,7 @@ def _controlled(
 
 
 def _sent(group: Group) -> list[tuple[object, object]]:
-    return [(trace.call.params, trace.call.headers) for trace in group.steps]
+    return [(trace.call.given, trace.call.headers) for trace in group.steps]
 
 
 def _only_joined(payload: Group) -> bool:
@@ -240,4 +240,4 @@ def _same_mode(group: Group, control: Group) -> Iterator[str]:
 
 
 def _size(group: Group) -> int:
-    return len(str(group.call.params))
+    return len(str(group.call.given))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.model.base import JsonValue
-from harness.model.call import Call
+from harness.model.call import Call, ClientAnswer
 from harness.model.payload import Effect, EffectKind
 from harness.model.world import World
 from harness.probing.calls.carried import handed_out
@@ -56,6 +56,7 @@ class Reissue:
             update={
                 "id": id_,
                 "params": params,
+                "answers": tuple(self._answer(answer) for answer in call.answers),
                 "headers": {name: self.text(value) for name, value in call.headers.items()},
                 "nonce": self._nonce,
                 "effects": tuple(self._effect(effect) for effect in call.effects),
@@ -63,6 +64,11 @@ class Reissue:
                 "world": self._new.nonce,
             }
         )
+
+    def _answer(self, answer: ClientAnswer) -> ClientAnswer:
+        content = self._value(answer.content)
+        assert isinstance(content, dict)
+        return answer.model_copy(update={"content": content})
 
     def text(self, text: str) -> str:
         """A text with everything replaced, whichever way it is encoded."""

@@ -36,8 +36,8 @@ def leaves(value: JsonValue, *, keys: bool = True) -> Iterator[str]:
 
 
 def sent_texts(call: Call) -> tuple[str, ...]:
-    """Every text of a call: the values of its parameters in order, then keys and values, then its headers."""
-    return (*leaves(call.params, keys=False), *leaves(call.params), *leaves(dict(call.headers)))
+    """Every text of a call: the values of its parameters and answers in order, then keys and values, then headers."""
+    return (*leaves(call.given, keys=False), *leaves(call.given), *leaves(dict(call.headers)))
 
 
 def echoes(text: str, sent: Iterable[str]) -> bool:

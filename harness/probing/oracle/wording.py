@@ -9,6 +9,7 @@ from harness.model.base import JsonValue, canonical_json
 from harness.model.call import Call
 from harness.model.finding import Confirmation, Evidence, EvidenceLevel, Finding, Location, Severity, ThreatLevel
 from harness.model.payload import EffectKind, PayloadClass
+from harness.probing.answers import PLACES, SAMPLING
 from harness.probing.oracle.case import at
 from harness.probing.oracle.effects import PROVING, Sighting
 from harness.probing.oracle.proof import Judgement, Standing
@@ -48,7 +49,7 @@ def finding_of(judgement: Judgement, *, analyzer: str, boundary_seq: int | None)
         where = f" {call.boundary.value}" if call.boundary.value else ""
         said.append(f"That crosses the boundary {call.boundary.kind}{_safe(where)} ({call.boundary.source}).")
     if confirmed:
-        said.append(f"Whoever controls this argument can {rule.impact}.")
+        said.append(f"Whoever controls {'that answer' if call.asked else 'this argument'} can {rule.impact}.")
         said.append(
             f"Seen {judgement.seen} of {judgement.tried} times, {len(judgement.confirming)} of them from clean starts "
             "with fresh nonces; an inert control and documented use showed nothing."
@@ -130,12 +131,17 @@ def _best(judgement: Judgement) -> Sighting:
 def _place(call: Call) -> str:
     kind = _CALLS.get(call.method, "tool")
     what = "header" if call.place == "header" else "argument"
-    argument = f", {what} {_safe(call.argument.lstrip('/'), 80)}" if call.argument.strip("/") else ""
-    return f"{kind} {_safe(call.item, 80)}{argument}"
+    item, named = f"{kind} {_safe(call.item, 80)}", _safe(call.argument.lstrip("/"), 80)
+    if call.asked == SAMPLING:
+        return f"the answer to sampling of {item}"
+    if call.asked:
+        return f"{f'field {named} of ' if named else ''}the answer to elicitation of {item}"
+    return f"{item}, {what} {named}" if call.argument.strip("/") else item
 
 
 def _location(call: Call) -> Location:
-    return Location.model_validate({_CALLS.get(call.method, "tool"): call.item, "field": call.argument or None})
+    field = f"{PLACES[call.asked]}{call.argument}" if call.asked in PLACES else call.argument
+    return Location.model_validate({_CALLS.get(call.method, "tool"): call.item, "field": field or None})
 
 
 def _confirmation(judgement: Judgement) -> Confirmation:
@@ -225,9 +231,9 @@ def _value(call: Call) -> str:
         given = {name: value for name, value in call.headers.items() if value or name == call.argument}
         lines = [f"{name}: {value}" if value else f"no {name}" for name, value in sorted(given.items())]
         return "; ".join(lines) or "no header of the payload"
-    value: JsonValue = at(call.params.get("arguments", call.params), call.argument) if call.argument else None
+    value: JsonValue = at(call.holder, call.argument) if call.argument else None
     if value is None:
-        value = call.params.get("arguments", call.params)
+        value = call.holder
     return value if isinstance(value, str) else canonical_json(value)
 
 

@@ -23,6 +23,8 @@ _PATHS = (
     PayloadClass.ARGUMENT_INJECTION,
     PayloadClass.COMMAND_INJECTION,
 )
+#: Places in what the client answers, which take what an argument takes.
+_ANSWERS = frozenset({"sampling-answer", "elicitation-answer"})
 _COMMANDS = (PayloadClass.COMMAND_INJECTION, PayloadClass.ALLOWLIST_BYPASS, PayloadClass.ARGUMENT_INJECTION)
 _FETCHED = (
     PayloadClass.SSRF,
@@ -128,7 +130,10 @@ def fits(payload: Payload, point: InjectionPoint) -> bool:
     """Whether a payload may be tried at a place: every list that it gives must match."""
     applies = payload.applies
     whole = point.siblings and point.type == "array"
-    if point.place not in applies.places or bool(payload.elements) != whole:
+    if (
+        not (point.place in applies.places or (point.place in _ANSWERS and "argument" in applies.places))
+        or bool(payload.elements) != whole
+    ):
         return False
     if not whole and point.type not in applies.types and not (point.numeric and "number" in applies.types):
         return False

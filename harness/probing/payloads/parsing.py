@@ -17,7 +17,12 @@ _KEY = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
 _LINE = re.compile(r"at line (\d+)")
 
 #: What a payload may be tried at, and what an argument can be seen to do (`Applies`).
-PLACES = frozenset({"argument", "element", "key", "resource-uri", "prompt-argument", "header"})
+PLACES = frozenset(
+    {
+        "argument", "element", "key", "resource-uri", "prompt-argument", "header", "sampling-answer",
+        "elicitation-answer",
+    }
+)  # fmt: skip
 OBSERVED = frozenset(
     {"opened-path", "written-path", "in-argv", "in-shell", "resolved-host", "connected-host", "in-query", "echoed"}
 )
