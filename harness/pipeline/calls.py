@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import anyio
 
@@ -11,11 +12,13 @@ from harness.model.call import Call, CallEndEvent, CallEvent, Outcome
 from harness.model.options import RunOptions
 from harness.model.recording import Event, Phase
 from harness.model.surface import Era
+from harness.model.world import World
+from harness.pipeline.answering import Answerer
 from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.exchange import exchanged
 from harness.pipeline.session import Session
 from harness.probing.digest import RESOLVER, Digest, call_phase
 from harness.probing.results import bounded, joined
-from harness.protocol.era import with_envelope
 from harness.protocol.http_session import HttpSession
 from harness.protocol.outcomes import Answer, Closed, RpcError, TimedOut, Unreadable
 from harness.protocol.outcomes import Outcome as Reply
@@ -32,11 +35,16 @@ NOTIFY_SECONDS = 2.0
 
 
 class Caller:
-    """Made for one run, before its first session: the digest must see each session from its start."""
+    """Made for one run, before its first session: the digest must see each session from its start.
 
-    def __init__(self, bundle: BundleWriter, options: RunOptions) -> None:
+    `typed`: what is entered where a form asks for a secret.
+    """
+
+    def __init__(self, bundle: BundleWriter, options: RunOptions, typed: Callable[[], str]) -> None:
         self._bundle = bundle
         self._options = options
+        self._typed = typed
+        self._worlds: dict[str, World] = {}
         self._digest = Digest()
         self._outcomes: dict[str, Outcome] = {}
         self._heard = anyio.Event()
@@ -58,16 +66,14 @@ class Caller:
         self._bundle.record(CallEvent(phase=phase, session=session.name, call=call))
         await session.enter(phase)
         raw.phase = phase
-        params: JsonObject = dict(call.params)
         if isinstance(raw, HttpSession):
             raw.headers = dict(call.headers)
+        self.equip(raw)
+        answerer = raw.answerer if isinstance(raw.answerer, Answerer) else None
+        if answerer is not None:
+            answerer.begin(call, self._worlds.get(session.name))
         began = anyio.current_time()
-        reply = await raw.request(
-            call.method,
-            with_envelope(params) if era is Era.STATELESS else params,
-            timeout=seconds,
-            quiet=seconds < usual,
-        )
+        reply = await exchanged(call, raw, era, seconds=seconds, quiet=seconds < usual)
         if isinstance(raw, HttpSession):
             raw.headers = {}
         seconds = round(anyio.current_time() - began, 3)
@@ -83,7 +89,13 @@ class Caller:
             {"phase": phase, "session": session.name, "call": call.id, "seconds": seconds, **_said(reply)}
         )
         self._bundle.record(end)
-        return self._outcomes.pop(call.id)
+        asked = answerer.end() if answerer is not None else ()
+        return self._outcomes.pop(call.id).model_copy(update={"asked": asked})
+
+    def equip(self, raw: RawSession) -> None:
+        """Have what the server asks for answered, where the session declares that it is."""
+        if raw.offers and not isinstance(raw.answerer, Answerer):
+            raw.answerer = Answerer(raw.note, seed=self._options.seed, typed=self._typed())
 
     async def _settle(self, call: Call) -> None:
         """Wait, within bounds, until the closing mark is in, and the flows of the call's connections are."""
@@ -102,6 +114,8 @@ class Caller:
         await self._heard.wait()
 
     def _hear(self, event: Event) -> None:
+        if event.kind == "world":
+            self._worlds[event.session] = event.world
         outcome = self._digest.take(event)
         if outcome is not None:
             self._outcomes[outcome.call] = outcome

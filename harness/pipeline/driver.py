@@ -79,7 +79,7 @@ class Driver:
         self._surface: Surface | None = None
         self._look: Surface | None = None
         self._stock: StockTry | None = None
-        self._caller = Caller(bundle, options)
+        self._caller = Caller(bundle, options, supply.typed)
         self._prober = Prober(bundle, options)
         self._looker = Looker(sandbox, bundle, entropy, options, self._prober)
         self._started: Action | None = None
@@ -184,8 +184,9 @@ class Driver:
                 files=action.adjustment.files,
             )
         )
-        self._raw = await stack.enter_async_context(spoken_to(session, self._options, action.adjustment))
-        return self._raw
+        raw = self._raw = await stack.enter_async_context(spoken_to(session, self._options, action.adjustment))
+        self._caller.equip(raw)
+        return raw
 
     async def _restart(self, action: Action, stack: AsyncExitStack, deadline: float) -> Observation:
         """A clean life in place of the one at hand, greeted; started as the last START was."""

@@ -31,6 +31,7 @@ class Garden:
         self._tokens: list[str] = []
         self._canaries: dict[str, Canary] = {}
         self._metadata = ""
+        self._typed = ""
 
     def metadata(self) -> str:
         """The nonce in the machine's credentials, as the fake metadata service tells them; a canary from now on."""
@@ -45,6 +46,20 @@ class Garden:
                 session=self.session,
             )
         return self._metadata
+
+    def typed(self) -> str:
+        """What is entered where a form asks for a secret: in the shape of a key; a canary from now on."""
+        if not self._typed:
+            self._typed = value = f"{self._entropy.nonce()}{self._entropy.nonce()}"[:32]
+            self._canaries[value] = Canary(
+                value=value,
+                name="what was typed into a form",
+                place=CanaryPlace.FORM,
+                kind="secret",
+                asked=True,
+                session=self.session,
+            )
+        return self._typed
 
     @property
     def canaries(self) -> tuple[Canary, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from harness.model.errors import TargetError
-from harness.model.options import RunOptions
+from harness.model.options import ActiveLevel, RunOptions
 from harness.model.plan import Action
 from harness.model.recording import Phase, StockClientEvent
 from harness.model.surface import Surface
@@ -128,6 +128,7 @@ class StockTry:
             sink=self._bundle,
             session=self._action.session,
             first=self._first,
+            offers=self._options.active is ActiveLevel.TOOL_CALLS,
         )
         if client.changed is not None and not self._retired:
             self._bundle.surface(client.changed)

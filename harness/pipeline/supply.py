@@ -78,6 +78,12 @@ class Supply:
         )
         self._spec = self._make(self._garden.token)
 
+    def typed(self) -> str:
+        """What is entered where a form of the target asks for a secret."""
+        value = self._garden.typed()
+        self._on_planting(self._garden.canaries)
+        return value
+
     def facts(self) -> StartFacts:
         """What the planner knows beforehand."""
         kind = self._acquired.ref.kind

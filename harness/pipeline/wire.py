@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from harness.model.errors import HarnessError
-from harness.model.options import RunOptions, Transport
+from harness.model.options import ActiveLevel, RunOptions, Transport
 from harness.model.plan import Adjustment
 from harness.pipeline.session import Session
 from harness.protocol.http_session import http_session
@@ -24,7 +24,10 @@ def place_of(options: RunOptions, adjustment: Adjustment) -> tuple[int, str] | N
 
 @asynccontextmanager
 async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustment) -> AsyncIterator[RawSession]:
-    """A raw session with the target. Raises what the body raises, and HarnessError when our side broke."""
+    """A raw session with the target, which declares where calls are made that what it asks for is answered.
+
+    Raises what the body raises, and HarnessError when our side broke.
+    """
     place = place_of(options, adjustment)
     if place is None:
         process = session.process
@@ -33,11 +36,13 @@ async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustmen
         ) as raw:
             yield raw
         return
+    offers = ANSWERING if options.active is ActiveLevel.TOOL_CALLS else CLIENT_CAPABILITIES
     network = session.process.network
     if network is None:
         raise HarnessError("a server that listens on a port is reached through the gateway, and there is none")
     port, path = place
     async with http_session(
+            raw.offers = offers
         lambda: network.connect(port),
         session.witness,
         port=port,
@@ -47,3 +52,4 @@ async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustmen
     ) as http:
         session.serves_elsewhere(http.finish)
         yield http
+        http.offers = offers

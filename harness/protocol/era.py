@@ -21,9 +21,11 @@ _META_CLIENT = "io.modelcontextprotocol/clientInfo"
 _META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _META_SERVER = "io.modelcontextprotocol/serverInfo"
 
-#: None: a server that asks for roots, sampling or elicitation does so uninvited, and servers that change their
-#: tools with what the client offers show the set that every client gets.
+#: What the client offers unless told otherwise: a server that asks for sampling or elicitation does so uninvited, and
+#: servers that change their tools with what the client offers show the set that every client gets.
 CLIENT_CAPABILITIES: JsonObject = {}
+#: The same where what a server asks for is answered: as the official SDK declares them for a client that can.
+ANSWERING: JsonObject = {"sampling": {}, "elicitation": {"form": {}, "url": {}}}
 
 
 def client_info(client: str = "") -> JsonObject:
@@ -34,17 +36,17 @@ def client_info(client: str = "") -> JsonObject:
     return {"name": client or "mcp", "version": "0.1.0"}
 
 
-def initialize_params(revision: str, client: str = "") -> JsonObject:
-    """Parameters of `initialize` that propose `revision`."""
-    return {"protocolVersion": revision, "capabilities": CLIENT_CAPABILITIES, "clientInfo": client_info(client)}
+def initialize_params(revision: str, client: str = "", offers: JsonObject = CLIENT_CAPABILITIES) -> JsonObject:
+    """Parameters of `initialize` that propose `revision`. `offers`: the client's capabilities."""
+    return {"protocolVersion": revision, "capabilities": offers, "clientInfo": client_info(client)}
 
 
-def with_envelope(params: JsonObject, client: str = "") -> JsonObject:
+def with_envelope(params: JsonObject, client: str = "", offers: JsonObject = CLIENT_CAPABILITIES) -> JsonObject:
     """`params` with the `_meta` that each request of the stateless revision carries."""
     meta = {
         _META_VERSION: STATELESS_REVISION,
         _META_CLIENT: client_info(client),
-        _META_CAPABILITIES: CLIENT_CAPABILITIES,
+        _META_CAPABILITIES: offers,
     }
     return {**params, "_meta": meta}
 

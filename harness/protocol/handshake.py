@@ -34,7 +34,7 @@ class Greeting:
     """What a server says of itself. `failure` is the outcome that ended the probe, None when a revision was agreed.
 
     Members of another type than the protocol's count as absent here; the frames have them. `size`, `values`: bytes and
-    values of the answer. `client`: the name that we gave, empty for the usual one.
+    values of the answer. `client`: the name that we gave, empty for the usual one; `offers`: our capabilities.
     """
 
     era: Era | None = None
@@ -44,13 +44,14 @@ class Greeting:
     instructions: str | None = None
     failure: Outcome | None = None
     client: str = field(default="", compare=False)
+    offers: JsonObject = field(default_factory=dict, compare=False)
     size: int = field(default=0, compare=False)
     values: int = field(default=0, compare=False)
 
     def params(self, params: JsonObject) -> JsonObject | None:
         """`params` as a request of this era carries them; None when there is nothing to carry."""
         if self.era is Era.STATELESS:
-            return with_envelope(params, self.client)
+            return with_envelope(params, self.client, self.offers)
         return params or None
 
 
@@ -91,7 +92,7 @@ def _named(outcome: Outcome) -> tuple[str, ...]:
 
 
 async def _initialize(session: RawSession, revision: str, timeout: float, call_timeout: float, client: str) -> Greeting:
-    outcome = await session.request("initialize", initialize_params(revision, client), timeout=timeout)
+    outcome = await session.request("initialize", initialize_params(revision, client, session.offers), timeout=timeout)
     if not isinstance(outcome, Answer) or not isinstance(outcome.result, dict):
         return Greeting(failure=outcome)
     result = outcome.result
@@ -105,6 +106,7 @@ async def _initialize(session: RawSession, revision: str, timeout: float, call_t
         capabilities=as_object(result.get("capabilities")),
         instructions=as_text(result.get("instructions")),
         client=client,
+        offers=session.offers,
         size=outcome.size,
         values=outcome.values,
     )
@@ -114,7 +116,9 @@ async def _discover(
     session: RawSession, timeout: float, client: str, *, quiet: bool
 ) -> tuple[Greeting, tuple[str, ...]]:
     """Ask `server/discover`; the greeting, and the revisions the server says it speaks."""
-    outcome = await session.request("server/discover", with_envelope({}, client), timeout=timeout, quiet=quiet)
+    outcome = await session.request(
+        "server/discover", with_envelope({}, client, session.offers), timeout=timeout, quiet=quiet
+    )
     if not isinstance(outcome, Answer) or not isinstance(outcome.result, dict):
         return Greeting(failure=outcome), _named(outcome)
     result = outcome.result
@@ -130,6 +134,7 @@ async def _discover(
             capabilities=as_object(result.get("capabilities")),
             instructions=as_text(result.get("instructions")),
             client=client,
+            offers=session.offers,
             size=outcome.size,
             values=outcome.values,
         ),

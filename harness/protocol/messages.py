@@ -6,7 +6,7 @@ revision 2025-03-26 only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.model.base import JsonObject, JsonValue
 from harness.model.recording import Anomaly
@@ -27,10 +27,11 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The server asks the client for something."""
+    """The server asks the client for something. `params`: empty where they are no object."""
 
     id: JsonValue
     method: str
+    params: JsonObject = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ def _envelope(entry: JsonObject) -> tuple[Message | None, bool]:
         if not isinstance(method, str):
             return None, False
         if "id" in entry:
-            return Request(entry["id"], method), regular
+            params = entry.get("params")
+            return Request(entry["id"], method, params if isinstance(params, dict) else {}), regular
         return Notification(method), regular
     if "id" not in entry:
         return None, False

@@ -1,6 +1,5 @@
-"""What the harness answers when a server asks its client for something. Canned, harmless, and the same every time.
-
-No capability is declared that invites these requests (`harness.protocol.era`), so each is a fact worth recording.
+"""What the harness answers when a server asks its client for something, where nobody chose another answer: canned,
+harmless, and the same every time. Then no capability is declared that invites these requests, so each is a fact.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ def answer(request: Request) -> Reply:
         return Reply(None, "ignored: unusable id")
     match request.method:
         case "ping":
-            return _result(request.id, {})
+            return with_result(request, {})
         case "roots/list":
-            return _result(request.id, {"roots": [{"uri": WORKSPACE_URI, "name": "workspace"}]})
+            return with_result(request, {"roots": [{"uri": WORKSPACE_URI, "name": "workspace"}]})
         case "elicitation/create":
-            return _result(request.id, {"action": "decline"})
+            return with_result(request, {"action": "decline"})
         case "sampling/createMessage":
             return _error(request.id, REFUSED, "User rejected sampling request")
         case _:
@@ -50,8 +49,11 @@ def _usable(identifier: JsonValue) -> bool:
     return isinstance(identifier, int | float) and not isinstance(identifier, bool)
 
 
-def _result(identifier: JsonValue, result: JsonObject) -> Reply:
-    return Reply({"jsonrpc": "2.0", "id": identifier, "result": result}, "result")
+def with_result(request: Request, result: JsonObject, summary: str = "result") -> Reply:
+    """A reply with a result; none where the request can't be answered."""
+    if not _usable(request.id):
+        return Reply(None, "ignored: unusable id")
+    return Reply({"jsonrpc": "2.0", "id": request.id, "result": result}, summary)
 
 
 def _error(identifier: JsonValue, code: int, message: str) -> Reply:

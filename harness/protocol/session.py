@@ -28,11 +28,12 @@ from harness.model.recording import (
     Phase,
     ServerRequestEvent,
 )
+from harness.protocol.era import CLIENT_CAPABILITIES
 from harness.protocol.frames import frame_event
 from harness.protocol.framing import Line, LineFramer
 from harness.protocol.messages import Message, Notification, Request, Response, interpret
 from harness.protocol.outcomes import Closed, CloseReason, Outcome, TimedOut, Unreadable, outcome_of
-from harness.protocol.server_requests import answer
+from harness.protocol.server_requests import Reply, answer
 from harness.protocol.waiting import Pending, Waiting
 
 #: A server whose stdin is gone is usually dying: how long its last words are waited for.
@@ -103,6 +104,9 @@ class RawSession:
         self.phase = phase
         self.protocol_version: str | None = None
         self.notifications = 0
+        #: The client's capabilities, as the handshake declares them, and who answers what the server asks for then.
+        self.offers: JsonObject = CLIENT_CAPABILITIES
+        self.answerer: Callable[[Request], Reply] = answer
         #: Called with each line that comes, and the number of its frame.
         self.watch: Callable[[Line, int], None] | None = None
         self._sink, self._limits = sink, limits
@@ -333,7 +337,7 @@ class RawSession:
                     LimitEvent(phase=self.phase, session=self.name, what="server-requests", bound=bound, seen=bound + 1)
                 )
             return
-        reply = answer(request)
+        reply = self.answerer(request)
         summary = reply.summary
         if reply.message is not None:
             try:

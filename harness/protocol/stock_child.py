@@ -15,6 +15,7 @@ import resource
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -24,7 +25,7 @@ from anyio.streams.text import TextReceiveStream
 from mcp.client._transport import TransportStreams
 from mcp.client.client import Client
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, ErrorData, jsonrpc_message_adapter
 
 from harness.protocol.orphan import end_with_parent
 
@@ -99,13 +100,26 @@ def _message(line: str) -> SessionMessage | Exception:
         return error
 
 
-async def try_server(timeout: float, mode: str, facts: dict[str, Any]) -> None:
+async def refuse(context: object, params: object) -> ErrorData:
+    """What a server asks for is refused here: it was declared for the list of tools that depends on it."""
+    return ErrorData(code=INVALID_REQUEST, message="User rejected the request")
+
+
+async def try_server(timeout: float, mode: str, facts: dict[str, Any], *, offers: bool = False) -> None:
     """Connect and list the tools in at most `timeout` seconds; what was learnt goes into `facts`.
 
-    Raises whatever the SDK raises.
+    `offers`: declare sampling and elicitation. Raises whatever the SDK raises.
     """
+    asked = refuse if offers else None
     with anyio.fail_after(timeout):
-        async with Client(own_streams(), mode=mode, cache=None, read_timeout_seconds=timeout) as client:
+        async with Client(
+            own_streams(),
+            mode=mode,
+            cache=None,
+            read_timeout_seconds=timeout,
+            sampling_callback=asked,
+            elicitation_callback=asked,
+        ) as client:
             facts["protocol_version"] = client.protocol_version
             if client.server_capabilities.tools is not None:
                 total = 0
@@ -141,7 +155,7 @@ def main() -> None:
     limit(job["memory_bytes"], job["timeout"])
     facts: dict[str, Any] = {"works": False}
     try:
-        anyio.run(try_server, job["timeout"], job["mode"], facts)
+        anyio.run(partial(try_server, offers=job["offers"]), job["timeout"], job["mode"], facts)
     except TimeoutError:
         facts["error"] = f"no usable answer in {job['timeout']:g} s"
     except MemoryError:

@@ -62,18 +62,21 @@ class StockClient:
         phase: str = Phase.DISCOVER,
         session: str = SESSION,
         first: Surface | None = None,
+        offers: bool = False,
     ) -> StockClientEvent:
         """Have the SDK connect to the server behind the streams and list its tools, in at most `timeout` seconds.
 
         `era`: pins the way of connecting; None is the SDK's own choice, which asks `server/discover` first. With a
-        `sink`, the frames of both directions are recorded. `works` is None when our child broke, False with the
-        reason in `error` when the SDK could not do it. Raises HarnessError when a stream reports that our side broke.
+        `sink`, the frames of both directions are recorded. `offers`: it declares sampling and
+        elicitation. `works` is None when our child broke, False with the reason in `error` when the SDK could not do
+        it. Raises HarnessError when a stream reports that our side broke.
         """
         relay = _Relay(self._process, stdin, stdout, self._limits, sink, phase, session, first)
         job = {
             "timeout": timeout,
             "mode": {None: "auto", Era.HANDSHAKE: "legacy", Era.STATELESS: STATELESS_REVISION}[era],
             "memory_bytes": MEMORY_BYTES,
+            "offers": offers,
         }
         with anyio.move_on_after(timeout + KILL_MARGIN_SECONDS) as scope:
             await relay.run(job)
