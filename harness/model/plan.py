@@ -103,7 +103,8 @@ class Observation(Record):
     on stdout that were no messages), `refusal` (the error that answered the handshake), `silent` (alive, and no
     answer came), `tools` (number declared), `failed_lists` (lists that ended with an error), how it ended.
     `variables`, or `headers`: what READ_SOURCE found. `outcome` of a CALL, `probed` of a PROBE, `surface` of DISCOVER
-    and LOOK, `world` of a session's start. `left`: seconds that are left of the run's time.
+    and LOOK, `world` of a session's start. `credential`: the header of the one that the server asks for, or was started
+    with. `left`: seconds that are left of the run's time.
     """
 
     number: int
@@ -119,6 +120,7 @@ class Observation(Record):
     exit_signal: int | None = None
     variables: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    credential: str = ""
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     left: float | None = None

@@ -46,13 +46,15 @@ class Encoding(StrEnum):
 class HttpShape(Record):
     """How the request that carries a probe over HTTP deviates. Headers replace the usual ones, None leaves one out.
 
-    `session`: the session id is sent, left out, or was ended by a DELETE before. `refused`: statuses of a server that
+    `session`: the session id is sent, left out, or was ended by a DELETE before. `credential`: what the server asks for
+    is sent, left out, or another one is. `refused`: statuses of a server that
     turns it away; what else it does is held against it only where `must` says so.
     """
 
     method: str = "POST"
     headers: dict[str, str | None] = {}
     session: Literal["kept", "none", "ended"] = "kept"
+    credential: Literal["kept", "none", "wrong"] = "kept"
     refused: tuple[int, ...] = (400, 401, 403, 404, 405, 406, 415, 421)
 
 
@@ -65,7 +67,8 @@ class Probe(Record):
     id `alive_id`, whose answer says that the server goes on. `version`: the protocol version that was proposed.
     `patience`: seconds that the answers are waited for once the server is known to live, `wait`: that the
     sign of life is, 0 for the usual time. `accepted`: how bad it is
-    where what must be rejected is accepted. `attempt`: 2 when it is sent again in a fresh session.
+    where what must be rejected is accepted, `fault` the rule that it then is, where it has one of its own.
+    `attempt`: 2 when it is sent again in a fresh session.
     """
 
     id: str
@@ -80,6 +83,7 @@ class Probe(Record):
     must: Must = Must.LIVE
     source: str = ""
     accepted: Severity = Severity.INFO
+    fault: str = ""
     tool: str = ""
     method: str = ""
     version: str = ""

@@ -29,7 +29,7 @@ from harness.pipeline.schema_facts import SchemaFacts
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
-from harness.pipeline.wire import place_of, spoken_to
+from harness.pipeline.wire import credential_of, place_of, spoken_to
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
 from harness.protocol.discovery import discover
@@ -314,7 +314,8 @@ class Driver:
                 await self.facts.learn(seen, self._world, allow=self._options.allow, seed=self._options.seed)
         tools = len(seen.of(ItemKind.TOOL)) if seen is not None and answered else None
         failed = sum(outcome.end is ListEnd.ERROR for outcome in seen.lists) if seen is not None and answered else 0
-        return Observation(number=action.number, usable=answered, tools=tools, failed_lists=failed, surface=seen)
+        told = Observation(number=action.number, usable=answered, tools=tools, failed_lists=failed, surface=seen)
+        return told.model_copy(update={"credential": credential_of(self._raw)})
 
     async def _observe(self, session: Session, deadline: float, seconds: float) -> Surface | None:
         """Look at the server until it is seen, gives up, or says that it speaks elsewhere (None)."""

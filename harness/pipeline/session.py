@@ -25,6 +25,7 @@ from harness.pipeline.flows import FlowWatch, without_ours
 from harness.pipeline.launching import launched
 from harness.pipeline.stderr import StderrKeeper
 from harness.pipeline.witness import Witness, readable_stderr
+from harness.probing.access import own_credentials
 from harness.sandbox.base import HOME, ExitReport, LaunchSpec, Sandbox, SandboxedProcess
 
 #: How long the rest of a dead process's standard error may take to arrive.
@@ -37,6 +38,7 @@ class Session:
     """A running target. `enter` begins a phase: recorded here and marked inside the sandbox by the warden.
 
     `witness` records what passes and remembers what the planner needs of it; `report`: how it ended, once it did.
+    `credentials`: those that it was started with to ask others for.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Session:
         self.report: ExitReport | None = None
         self.flows: FlowWatch | None = None
         self.grace: float | None = None
+        self.credentials: tuple[str, ...] = ()
         self._keeper = keeper
         self._bundle = bundle
         self._entropy = entropy
@@ -142,6 +145,7 @@ async def open_session(
         tasks.start_soon(watch)
         session = Session(name, process, bundle, entropy, keeper)
         session._tasks = tasks
+        session.credentials = own_credentials(spec.argv, spec.environment)
         if process.network is not None:
             session.flows = FlowWatch(process.network, bundle, name, Phase.START)
             tasks.start_soon(session.flows.run)

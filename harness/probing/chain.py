@@ -28,7 +28,8 @@ class Ground:
     `open`: a main session runs; `usable`: it answered when it was last asked. A stage that finds it open and not
     usable begins with RESTART, or leaves. `surface`: what the main session declared when it was last looked at, and
     `first` what it declared at the beginning. `world`: that of the session. `arguments` and `environment`: what the
-    target was started with; `http`: it was found to serve HTTP where it was started for its standard streams.
+    target was started with; `http`: it was found to serve HTTP where it was started for its standard streams;
+    `credential`: the header of the one that it was started with, or asked for.
     """
 
     open: bool = False
@@ -39,6 +40,7 @@ class Ground:
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     http: bool = False
+    credential: str = ""
 
     def after(self, action: Action, seen: Observation) -> Ground:
         """The ground once `action` came to `seen`."""
@@ -56,6 +58,7 @@ class Ground:
             world=seen.world or self.world,
             arguments=seen.arguments or self.arguments,
             environment=seen.environment or self.environment,
+            credential=seen.credential or self.credential,
             http=action.adjustment.port is not None if action.kind is ActionKind.START else self.http,
         )
 

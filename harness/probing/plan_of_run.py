@@ -71,7 +71,7 @@ def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | 
         headers = None
         if _transport(ground, options) is Transport.HTTP:
             headers = HeaderKit(payloads, reader.names, ground.surface)
-            boundaries += session_boundaries()
+            boundaries += session_boundaries(ground.credential)
         return CallPlanner(
             options,
             ground.surface,

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from harness.model.options import Limits
 from harness.model.recording import Anomaly
 from harness.protocol.framing import Held, Line
+from harness.protocol.messages import Response, interpret
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 #: Of a line that is no data: names and values are short.
 _FIELD_BYTES = 1024
+#: Characters of the body of a refusal, for whoever reads why.
+MOST_SAID = 300
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -123,3 +127,29 @@ class EventReader:
                     self.retry = int(value)
             case _:
                 pass
+
+
+def refusal(status: int, line: Line | None) -> str:
+    """A status in words, with the beginning of what was said with it."""
+    words = "" if line is None else " ".join(line.raw[:4096].decode("utf-8", "replace").split())[:MOST_SAID]
+    return f"HTTP status {status}{': ' if words else ''}{words}"
+
+
+def answers(line: Line | None) -> bool:
+    """Whether a body is an answer of JSON-RPC."""
+    if line is None or not line.parsed:
+        return False
+    messages, _ = interpret(line.value, batches=True)
+    return any(isinstance(message, Response) for message in messages)
+
+
+def endpoint_of(line: Line) -> tuple[str, str] | None:
+    """Where a server of the first revision says that messages go, as path and query, and the host if it names another
+    one than this machine; None for what is no address.
+    """
+    try:
+        place = urlsplit(line.raw[:4096].decode("ascii").strip())
+        local = place.hostname in (None, "127.0.0.1", "localhost", "0.0.0.0", "::1")  # noqa: S104
+    except ValueError:
+        return None
+    return (place.path or "/") + (f"?{place.query}" if place.query else ""), "" if local else place.netloc

@@ -8,9 +8,12 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from harness.model.base import JsonValue
+from harness.model.probe import HttpShape
 from harness.protocol.era import STATELESS_REVISION
 
 SESSION_HEADER = "mcp-session-id"
@@ -22,6 +25,7 @@ BOTH = "application/json, text/event-stream"
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 #: Methods whose parameter is mirrored in `Mcp-Name` (2026-07-28).
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 
 
@@ -80,3 +84,52 @@ def header_value(text: str) -> str:
     if _PLAIN.fullmatch(text) and text == text.strip() and not text.startswith("=?base64?"):
         return text
     return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode()}?="
+
+
+class Credentials:
+    """Ways to show who we are, each a header and its value; `shown`: the one that is sent with each message."""
+
+    def __init__(self, ways: Sequence[tuple[str, str]] = ()) -> None:
+        self._ways = tuple(ways)
+        self._untried = iter(self._ways)
+        self.shown: tuple[str, str] | None = None
+
+    @property
+    def header(self) -> str:
+        """The header of the one that is shown, or else could be; empty where there is none."""
+        way = self.shown or next(iter(self._ways), None)
+        return way[0] if way is not None else ""
+
+    def another(self) -> bool:
+        """We were turned away: show the next from here on. False when there is no other."""
+        self.shown = next(self._untried, None)
+        return self.shown is not None
+
+    def on(self, headers: dict[str, str], *, which: str = "kept") -> dict[str, str]:
+        """The headers with what is shown, without it (`none`), or with one that was never given out (`wrong`)."""
+        if which == "wrong":
+            name = self.header or "Authorization"
+            other = sha256("\n".join(map(":".join, self._ways)).encode()).hexdigest()[:40]
+            return headers | {name: f"Bearer {other}" if name == "Authorization" else other}
+        return headers if self.shown is None or which == "none" else headers | dict([self.shown])
+
+
+def replaced(headers: dict[str, str], given: dict[str, str]) -> dict[str, str]:
+    """The usual headers of a message with the given ones in their place; one that is empty is left out."""
+    names = {name.lower() for name in given}
+    kept = {name: value for name, value in headers.items() if name.lower() not in names}
+    return kept | {name: value for name, value in given.items() if value}
+
+
+def deviating(headers: dict[str, str], shape: HttpShape) -> list[tuple[str, str]]:
+    """The usual headers of a message, changed as a probe wants them."""
+    if shape.session == "none":
+        headers = {name: value for name, value in headers.items() if name != "Mcp-Session-Id"}
+    lowered = {name.lower(): (name, value) for name, value in headers.items()}
+    for name, value in shape.headers.items():
+        lowered.pop(name.lower(), None)
+        if value is not None:
+            lowered[name.lower()] = name, value
+    if shape.method in WITHOUT_BODY:
+        lowered.pop("content-type", None)
+    return list(lowered.values())

@@ -7,9 +7,8 @@ Redirects are not followed, nothing is compressed, and streams that end are resu
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.abc
@@ -19,10 +18,19 @@ from harness.model.options import Limits
 from harness.model.probe import HttpReply, HttpShape
 from harness.model.recording import Direction, EventSink, Phase
 from harness.protocol.framing import Held, Line
-from harness.protocol.http_body import EventReader, ServerEvent, Totals
+from harness.protocol.http_body import EventReader, ServerEvent, Totals, answers, endpoint_of, refusal
 from harness.protocol.http_exchange import EVENTS, Answered, BadHttp, Exchange, Head, UnsendableRequest
-from harness.protocol.http_request import SESSION_HEADER, Sent, header_value, headers_of, read_sent
-from harness.protocol.messages import Response, interpret
+from harness.protocol.http_request import (
+    SESSION_HEADER,
+    WITHOUT_BODY,
+    Credentials,
+    Sent,
+    deviating,
+    header_value,
+    headers_of,
+    read_sent,
+    replaced,
+)
 from harness.protocol.outcomes import Closed, CloseReason, Outcome, RpcError, Unreadable
 from harness.protocol.session import LAST_WORDS_SECONDS, LOST, RawSession, running
 
@@ -44,6 +52,8 @@ RESUME_SECONDS = (0.1, 2.0)
 #: Facts about statuses and headers that are noted in one session.
 MOST_NOTES = 200
 _SESSIONLESS = frozenset({400, 404, 405})
+_UNKNOWN = frozenset({401, 403})
+_GREETINGS = frozenset({"initialize", "server/discover"})
 
 
 @asynccontextmanager
@@ -56,12 +66,15 @@ async def http_session(
     limits: Limits,
     name: str = "main",
     phase: str = Phase.START,
+    ways: Sequence[tuple[str, str]] = (),
 ) -> AsyncIterator[HttpSession]:
     """A session with what listens on `port`, at `path`. The first message waits until somebody does.
 
-    Raises what the body raises, unwrapped.
+    `ways`: headers and values by which a credential may be shown, tried in turn where the greeting is refused. Raises
+    what the body raises, unwrapped.
     """
     session = HttpSession(connect, sink, port=port, path=path, limits=limits, name=name, phase=phase)
+    session.credentials = Credentials(ways)
     async with running(session):
         try:
             yield session
@@ -81,6 +94,7 @@ class HttpSession(RawSession):
         self.session_id: str | None = None
         #: Sent with each message in place of the usual ones, or beside them.
         self.headers: dict[str, str] = {}
+        self.credentials = Credentials()
         self._connect_once, self._port, self._target = connect, port, path
         self._totals = Totals(limits)
         self._reached = False
@@ -101,23 +115,13 @@ class HttpSession(RawSession):
 
         What its body says is taken in as any other answer is. Raises HarnessError when our side broke.
         """
-        headers = headers_of(read_sent(body), self._port, self.session_id, self.protocol_version)
-        if shape.session == "none":
-            headers.pop("Mcp-Session-Id", None)
-        elif shape.session == "ended":
+        headers = deviating(self._usual(read_sent(body), shape.credential), shape)
+        if shape.session == "ended":
             await self._goodbye()
-        lowered = {name.lower(): (name, value) for name, value in headers.items()}
-        for name, value in shape.headers.items():
-            lowered.pop(name.lower(), None)
-            if value is not None:
-                lowered[name.lower()] = name, value
-        carries = shape.method not in ("GET", "HEAD", "OPTIONS", "DELETE")
-        if not carries:
-            lowered.pop("content-type", None)
         self._record(Direction.SENT, body[: self._limits.frame_keep_bytes], len(body), ())
         with anyio.move_on_after(timeout):
             try:
-                exchange = await self._ask(shape.method, list(lowered.values()), body if carries else b"")
+                exchange = await self._ask(shape.method, headers, b"" if shape.method in WITHOUT_BODY else body)
             except (*LOST, UnsendableRequest):
                 return None
             answered = Answered()
@@ -140,10 +144,7 @@ class HttpSession(RawSession):
         sent = read_sent(line)
         if sent.method == "initialize" and sent.id is not None:
             self.session_id = None  # a new session begins without an id
-        headers = headers_of(sent, self._port, self.session_id, self.protocol_version)
-        if sent.id is not None:
-            given = {name.lower() for name in self.headers}
-            headers = {name: value for name, value in headers.items() if name.lower() not in given} | self.headers
+        headers = replaced(self._usual(sent), self.headers if sent.id is not None else {})
         try:
             exchange = await self._ask("POST", list(headers.items()), line)
         except UnsendableRequest as error:
@@ -245,8 +246,10 @@ class HttpSession(RawSession):
                 return
         line = held.line(self._limits)
         good = 200 <= head.status < 300
-        maybe_older = sent.method == "initialize" and head.status in _SESSIONLESS and not _answers(line)
-        if maybe_older and await self._first_revision(posted):
+        if head.status in _UNKNOWN and await self._shows(sent, posted):
+            return
+        older = sent.method == "initialize" and head.status in _SESSIONLESS and not answers(line)
+        if older and await self._first_revision(posted):
             return
         if head.status == 202:
             return  # taken; what some say with it is for people
@@ -262,8 +265,7 @@ class HttpSession(RawSession):
         if not good:
             where = f" to {head.headers['location'][:200]!r}" if "location" in head.headers else ""
             number = self._fact(f"{sent.method or 'a message'} was answered with HTTP status {head.status}{where}")
-            said = RpcError(head.status, f"HTTP status {head.status}", None, frame or number)
-            self._resolve(sent, said)
+            self._resolve(sent, RpcError(head.status, refusal(head.status, line), None, frame or number))
         elif line is not None and not line.parsed:
             self._resolve(sent, Unreadable(line.anomalies, frame))
 
@@ -326,8 +328,12 @@ class HttpSession(RawSession):
 
     # Streams that the server opens for itself, and the end
 
+    def _usual(self, sent: Sent, credential: str = "kept") -> dict[str, str]:
+        headers = headers_of(sent, self._port, self.session_id, self.protocol_version)
+        return self.credentials.on(headers, which=credential)
+
     def _get_headers(self) -> dict[str, str]:
-        headers = headers_of(Sent(), self._port, self.session_id, self.protocol_version)
+        headers = self._usual(Sent())
         del headers["Content-Type"]
         return {**headers, "Accept": EVENTS}
 
@@ -343,6 +349,15 @@ class HttpSession(RawSession):
                     self._fact(f"the stream for messages of the server was answered with HTTP status {head.status}")
             finally:
                 await exchange.aclose()
+
+    async def _shows(self, sent: Sent, posted: bytes) -> bool:
+        """Greet again with the next credential that there is, where who is unknown is turned away."""
+        if sent.method not in _GREETINGS or not posted or not self.credentials.another():
+            return False
+        self.note(f"it asks who we are, and is shown what it was started with, as {self.credentials.header}")
+        with suppress(*LOST):
+            await self._post(posted)
+        return True
 
     async def _first_revision(self, posted: bytes) -> bool:
         """Try HTTP with SSE: the server names an endpoint in its stream, and answers there. True when it does."""
@@ -362,13 +377,12 @@ class HttpSession(RawSession):
 
     def _endpoint(self, line: Line) -> None:
         """Where messages are posted to, as a server of the first revision says; another host is not gone to."""
-        try:
-            place = urlsplit(line.raw[:4096].decode("ascii").strip())
-        except ValueError:
+        place = endpoint_of(line)
+        if place is None:
             return
-        if place.netloc and place.hostname not in ("127.0.0.1", "localhost", "0.0.0.0", "::1"):  # noqa: S104
-            self._fact(f"it names an endpoint on another host, which was not used: {place.netloc[:200]!r}")
-        self._target = (place.path or "/") + (f"?{place.query}" if place.query else "")
+        self._target, elsewhere = place
+        if elsewhere:
+            self._fact(f"it names an endpoint on another host, which was not used: {elsewhere[:200]!r}")
         if self._legacy is not None:
             self._legacy.set()
 
@@ -384,11 +398,3 @@ class HttpSession(RawSession):
                 await exchange.head()
             finally:
                 await exchange.aclose()
-
-
-def _answers(line: Line | None) -> bool:
-    """Whether a body is an answer of JSON-RPC."""
-    if line is None or not line.parsed:
-        return False
-    messages, _ = interpret(line.value, batches=True)
-    return any(isinstance(message, Response) for message in messages)

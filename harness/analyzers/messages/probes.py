@@ -260,7 +260,8 @@ class ProbesFold:
         if severity is Severity.INFO:
             self._note(rules.LENIENT, "lenient", probe, event, text)
         else:
-            self._note(rules.accepted(severity), f"accepted:{probe.family}:{severity}", probe, event, text)
+            fault = rules.accepted(severity, probe.fault)
+            self._note(fault, f"accepted:{probe.family}:{severity}", probe, event, text)
 
     def _about_nothing(self, event: FrameEvent, session: ProbedSession, message: JsonObject) -> None:
         """An answer without an id: in order as an error about what could not be read, and as nothing else."""

@@ -23,7 +23,7 @@ def judge_reply(probe: Probe, reply: HttpReply) -> Iterator[tuple[Fault, str]]:
         if probe.accepted is Severity.INFO:
             yield rules.LENIENT, words
         else:
-            yield rules.accepted(probe.accepted), words
+            yield rules.accepted(probe.accepted, probe.fault), words
     sent = {name.lower(): value for name, value in shape.headers.items() if value}
     allowed = reply.headers.get(_ALLOWS, "")
     if "origin" in sent and allowed in ("*", sent["origin"]):

@@ -7,7 +7,7 @@ effects, is MEDIUM; what hands out what was never to leave is HIGH.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.analyzers.base import Rule
 from harness.model.finding import EvidenceLevel, Severity, Threat
@@ -23,6 +23,8 @@ TITLES: dict[str, str] = {
     "probe.wrong-id": "An answer with an id that was not asked with",
     "probe.answered-notification": "A notification is answered",
     "probe.noise": "A malformed message makes the server write to stdout what is no message",
+    "access.rebinding": "Foreign Host and Origin are served (DNS rebinding)",
+    "access.authentication": "Served without authentication",
     "probe.lenient": "More lenient than the specification, as SDKs are",
 }
 RULES = tuple(Rule(id=rule, title=title) for rule, title in TITLES.items())
@@ -176,8 +178,28 @@ ADOPTED = Fault(
 )
 
 
-def accepted(severity: Severity) -> Fault:
-    """What was accepted and must be rejected."""
+REBINDING = Fault(
+    "access.rebinding",
+    Severity.MEDIUM,
+    "A request is answered as a page in a browser sends it whose name was bound to this machine: neither its Host nor "
+    "its Origin is looked at.",
+    cwe=350,
+    remediation="Check the Host and Origin headers against the names that the server goes by.",
+)
+UNAUTHENTICATED = Fault(
+    "access.authentication",
+    Severity.HIGH,
+    "Who has no valid credential or session is served.",
+    cwe=306,
+    remediation="Check the credential of every request, and accept no session that was not given out.",
+)
+_OWN = {fault.rule: fault for fault in (REBINDING, UNAUTHENTICATED)}
+
+
+def accepted(severity: Severity, rule: str = "") -> Fault:
+    """What was accepted and must be rejected. `rule`: its own, where it has one."""
+    if rule in _OWN:
+        return replace(_OWN[rule], severity=severity)
     return Fault("probe.accepted", severity, "The text says that a server must reject this.", cwe=20)
 
 

@@ -44,6 +44,7 @@ class Entry(Record):
     must: Must
     source: str
     accepted: Severity = Severity.INFO
+    fault: Literal["", "access.rebinding", "access.authentication"] = ""
     encoding: Encoding = Encoding.UTF8
     echo: tuple[str, ...] = ()
     answers: int = 1
@@ -58,14 +59,16 @@ class Entry(Record):
     patience: float = 0.0
     http: HttpShape | None = None
 
-    def applies(self, surface: Surface, transport: Transport) -> bool:
-        """Whether it can be sent to a server with these declarations."""
+    def applies(self, surface: Surface, transport: Transport, credential: str = "") -> bool:
+        """Whether it can be sent to a server with these declarations. `credential`: the header of the one it has."""
         first, last = _RANGES.get(self.revisions) or self.revisions.split("..")
         revision = surface.protocol_version or NEWEST_HANDSHAKE
         if surface.era is Era.STATELESS:
             revision = max(revision, STATELESS)
         if not first <= revision <= last or transport not in self.transports:
             return False
+        if self.needs == "credential":
+            return bool(credential)
         wanted = self.needs.removeprefix("!")
         return not wanted or (wanted in surface.capabilities) is not self.needs.startswith("!")
 
@@ -82,10 +85,11 @@ class Catalog(Record):
         ids: Ids,
         *,
         before: bool = False,
+        credential: str = "",
     ) -> Iterator[Probe]:
         """The probes for this server, in order, without a request for a sign of life yet."""
         for entry in self.entries:
-            if (entry.when == "before") is before and entry.applies(surface, transport):
+            if (entry.when == "before") is before and entry.applies(surface, transport, credential):
                 yield from _unfold(entry, surface, transport, ids)
 
 
@@ -157,6 +161,7 @@ def _probe(
         must=entry.must,
         source=entry.source,
         accepted=entry.accepted,
+        fault=entry.fault,
         tool=tool.name if tool is not None else "",
         version=entry.version,
         patience=entry.patience,

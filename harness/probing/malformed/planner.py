@@ -39,7 +39,7 @@ class ProbePlanner:
         assert ground.surface is not None
         self._surface = ground.surface
         self._ids = Ids()
-        self._probes = tuple(catalog.probes(ground.surface, transport, self._ids))
+        self._probes = tuple(catalog.probes(ground.surface, transport, self._ids, credential=ground.credential))
         self._transport = transport
         #: The method that a sign of life is asked for with: the last that was tried.
         self.alive = ""
