@@ -9,8 +9,8 @@ from harness.model.errors import HarnessError
 from harness.model.options import ActiveLevel, RunOptions, Transport
 from harness.model.plan import Adjustment
 from harness.pipeline.session import Session
-from harness.probing.access import ways_to_show
-from harness.protocol.http_session import HttpSession, http_session
+from harness.protocol.era import ANSWERING, CLIENT_CAPABILITIES
+from harness.protocol.http_session import http_session
 from harness.protocol.session import RawSession, raw_session
 
 
@@ -23,11 +23,6 @@ def place_of(options: RunOptions, adjustment: Adjustment) -> tuple[int, str] | N
     return None
 
 
-def credential_of(raw: RawSession | None) -> str:
-    """The header of the credential that a server over HTTP asked for, or was started with; empty without one."""
-    return raw.credentials.header if isinstance(raw, HttpSession) else ""
-
-
 @asynccontextmanager
 async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustment) -> AsyncIterator[RawSession]:
     """A raw session with the target, which declares where calls are made that what it asks for is answered.
@@ -35,28 +30,27 @@ async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustmen
     Raises what the body raises, and HarnessError when our side broke.
     """
     place = place_of(options, adjustment)
+    offers = ANSWERING if options.active is ActiveLevel.TOOL_CALLS else CLIENT_CAPABILITIES
     if place is None:
         process = session.process
         async with raw_session(
             process.stdin, process.stdout, session.witness, limits=options.limits, name=session.name
         ) as raw:
+            raw.offers = offers
             yield raw
         return
-    offers = ANSWERING if options.active is ActiveLevel.TOOL_CALLS else CLIENT_CAPABILITIES
     network = session.process.network
     if network is None:
         raise HarnessError("a server that listens on a port is reached through the gateway, and there is none")
     port, path = place
     async with http_session(
-            raw.offers = offers
         lambda: network.connect(port),
         session.witness,
         port=port,
         path=path,
         limits=options.limits,
         name=session.name,
-        ways=ways_to_show(session.credentials),
     ) as http:
         session.serves_elsewhere(http.finish)
-        yield http
         http.offers = offers
+        yield http
