@@ -9,8 +9,9 @@ from harness.model.errors import HarnessError
 from harness.model.options import ActiveLevel, RunOptions, Transport
 from harness.model.plan import Adjustment
 from harness.pipeline.session import Session
+from harness.probing.access import ways_to_show
 from harness.protocol.era import ANSWERING, CLIENT_CAPABILITIES
-from harness.protocol.http_session import http_session
+from harness.protocol.http_session import HttpSession, http_session
 from harness.protocol.session import RawSession, raw_session
 
 
@@ -21,6 +22,11 @@ def place_of(options: RunOptions, adjustment: Adjustment) -> tuple[int, str] | N
     if options.transport is Transport.HTTP and options.port is not None:
         return options.port, options.path
     return None
+
+
+def credential_of(raw: RawSession | None) -> str:
+    """The header of the credential that a server over HTTP asked for, or was started with; empty without one."""
+    return raw.credentials.header if isinstance(raw, HttpSession) else ""
 
 
 @asynccontextmanager
@@ -50,6 +56,7 @@ async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustmen
         path=path,
         limits=options.limits,
         name=session.name,
+        ways=ways_to_show(session.credentials),
     ) as http:
         session.serves_elsewhere(http.finish)
         http.offers = offers
