@@ -27,6 +27,8 @@ VIEW_BYTES = 4 << 20
 #: After so much data the engine is worth its building that is slower to build and faster to search.
 FAST_FROM_BYTES = 16 << 20
 _SPACE = b" \t\r\n\0"
+#: Put between views that are searched as one: no encoding gives these bytes, and nothing takes them out of data.
+_BETWEEN = b"\xff\xfe\xff"
 
 
 class Hit(NamedTuple):
@@ -98,6 +100,10 @@ class Searcher:
         self._note(found, self._different.find(differences(data)))
         return set(found.values())
 
+    def _any(self, joined: bytes) -> bool:
+        """Whether `raw` may find something in one of many views: a match in one is a match in all of them together."""
+        return bool(self.raw(joined))
+
     @staticmethod
     def _note(found: dict[int, Hit], hits: Iterable[Hit]) -> None:
         for hit in hits:
@@ -120,8 +126,9 @@ class Searcher:
         views, room = 0, 16 * len(unit) + VIEW_BYTES
         for depth in range(DEPTH + 1):
             following: list[tuple[bytes, str]] = []
+            anything = len(level) == 1 or self._any(_BETWEEN.join(data for data, _ in level))
             for data, path in level:
-                for hit in self.raw(data):
+                for hit in self.raw(data) if anything else ():
                     name = f"{path}, {hit.encoding}" if path else hit.encoding
                     found.setdefault(hit.canary, Hit(hit.canary, name))
                 if depth == DEPTH or len(data) < SHORTEST or (depth >= SURE_DEPTH and len(data) > SMALL_BYTES):
