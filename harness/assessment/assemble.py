@@ -122,7 +122,7 @@ def assemble(
             name=manifest.name,
             version=manifest.version,
             digest=manifest.closure_digest,
-            transport=manifest.options.transport,
+            transport=manifest.transport or manifest.options.transport,
             protocol_version=surface.protocol_version,
         ),
         status=decision.status,

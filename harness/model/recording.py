@@ -32,7 +32,7 @@ from harness.model.kernel import ProcessEvent as ProcessEvent
 from harness.model.kernel import RecorderEndEvent as RecorderEndEvent
 from harness.model.kernel import SyscallEvent as SyscallEvent
 from harness.model.kernel import TransferEvent as TransferEvent
-from harness.model.options import RunOptions
+from harness.model.options import RunOptions, Transport
 from harness.model.plan import Obstacle
 from harness.model.probe import LookEvent as LookEvent
 from harness.model.probe import ProbeBooksEvent as ProbeBooksEvent
@@ -266,7 +266,8 @@ class Manifest(Record):
 
     `started_at` is RFC 3339 in UTC; `timing` in milliseconds by phase. `finished` becomes true when the recording
     ended in order; `canaries`: all that were planted; `network`: answer, refuse, or none without a gateway;
-    `problems` are the sentences that say why a run stopped early (each is a gap).
+    `problems` are the sentences that say why a run stopped early (each is a gap). `transport`: over which the server
+    was found to speak, where that is not the one of the options.
     """
 
     format: Literal[1] = 1
@@ -280,6 +281,7 @@ class Manifest(Record):
     images: tuple[ImageFact, ...] = ()
     engine: dict[str, str] = {}
     options: RunOptions
+    transport: Transport | None = None
     canaries: tuple[Canary, ...] = ()
     network: str = "none"
     recorder: str = "none"

@@ -18,7 +18,7 @@ from harness.acquisition import acquire
 from harness.model.canary import Canary
 from harness.model.errors import HarnessError, TargetError
 from harness.model.grade import weaker
-from harness.model.options import ActiveLevel, NetworkChoice, RecorderChoice, RunOptions
+from harness.model.options import ActiveLevel, NetworkChoice, RecorderChoice, RunOptions, Transport
 from harness.model.payload import Payload
 from harness.model.plan import Adjustment
 from harness.model.recording import Manifest, Phase
@@ -182,6 +182,8 @@ class Recorder:
                 plan = plan_of_run(self._options, supply.facts(), catalog(), payloads, driver.facts)
                 began = self._bundle.elapsed_ms
                 await driver.run(plan, self._options.timeout)
+                if driver.answered is not None and driver.answered.port is not None:
+                    self._know(transport=Transport.HTTP)
                 left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000
                 number = driver.actions + 1
                 if await unwatched.take(driver.answered or Adjustment(), number, left, driver.surface):

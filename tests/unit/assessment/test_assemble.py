@@ -7,7 +7,7 @@ from assessment_sample import finding, result
 from harness.assessment.aggregate import aggregate
 from harness.assessment.assemble import MAX_NOTES, assemble, scope_of, summarize
 from harness.assessment.policy import PRESETS
-from harness.model.options import ActiveLevel, RunOptions
+from harness.model.options import ActiveLevel, RunOptions, Transport
 from harness.model.recording import Manifest, NoteEvent, PhaseEvent, StockClientEvent
 from harness.model.result import ScanResult, Verdict
 from harness.model.surface import Era, Item, ItemKind, Surface
@@ -58,6 +58,9 @@ def test_a_result_holds_what_was_decided_and_served() -> None:
     assert (made.verdict, made.findings, made.exit_code) == (Verdict.UNSAFE, decision.findings, decision.exit_code)
     assert made.surface.tools == ({"name": "now", "x": [1]},)
     assert (made.surface.era, made.target.protocol_version, made.recording.bundle) == ("handshake", "2025-11-25", "b")
+    assert made.target.transport == "stdio"
+    found = MANIFEST.model_copy(update={"transport": Transport.HTTP})
+    assert assemble(found, [SURFACE], summary, decision, policy).target.transport == "http"
     assert "it stopped early" in made.warnings
     assert made.policy.sha256 == policy.sha256
     assert ScanResult.model_validate_json(made.model_dump_json()) == made
