@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from harness.model.base import canonical_json
 from harness.model.call import Call
 from harness.model.payload import Effect, EffectKind
 from harness.model.reproduction import ProofCase, Tried
@@ -105,20 +106,24 @@ def _steps(case: ProofCase) -> Iterator[str]:
     number += 1
     yield f"{number}. Send it these messages, a line each (`steps.jsonl`); wait for each answer:"
     yield from ("", *_fence(steps(case).rstrip("\n")), "")
+    for answer in {canonical_json(a.model_dump(mode="json")): a for c in case.steps for a in c.answers}.values():
+        number += 1
+        yield f"{number}. When it asks for {_code(answer.method)} meanwhile, answer ({answer.action}) with this content:"
+        yield from ("", *_fence(json.dumps(answer.content, ensure_ascii=True)), "")
     for effect in {effect: None for call in case.steps for effect in call.effects}:
         number += 1
         yield f"{number}. See that {_effect(effect)}."
     for call in case.control[:1]:
         number += 1
         yield f"{number}. Compare with an inert value of the same shape, which has no such effect:"
-        yield from ("", *_fence(json.dumps(call.params, ensure_ascii=True)))
+        yield from ("", *_fence(json.dumps(call.given, ensure_ascii=True)))
 
 
 def planted(case: ProofCase) -> list[tuple[str, str, str]]:
     """The planted files that the predictions speak of: path, text, and the way to it by a link, if that was used."""
     texts = {effect.text for call in case.steps for effect in call.effects if effect.kind is EffectKind.DISCLOSED}
     paths = {effect.path for call in case.steps for effect in call.effects if effect.kind is EffectKind.CHANGED}
-    sent = json.dumps([call.params for call in case.steps])
+    sent = json.dumps([call.given for call in case.steps])
     found: dict[str, tuple[str, str]] = {}
     for item in case.world.items:
         if item.kind in ("file", "document", "link") and ((item.secret and item.secret in texts) or item.path in paths):
@@ -133,7 +138,8 @@ def steps(case: ProofCase) -> str:
     """The messages to send on standard input, one JSON-RPC message a line."""
     version = case.target.protocol_version or "2025-06-18"
     client = {"name": "client", "version": "1"}
-    hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+    offers = {"sampling": {}, "elicitation": {}} if any(call.answers for call in case.steps) else {}
+    hello = {"protocolVersion": version, "capabilities": offers, "clientInfo": client}
     messages: list[dict[str, object]] = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},

@@ -233,8 +233,11 @@ class CanariesFold:
         return flow.host, near or destination(flow.remote).reach in (Reach.LOCAL, Reach.PRIVATE)
 
     def _leaving(self, canary: Canary, host: str, where: Where, *, near: bool) -> Kind:
-        if within(host, canary.services) or (canary.asked and self._belongs(canary, host)):
+        typed = canary.place is CanaryPlace.FORM
+        if within(host, canary.services) or (canary.asked and not typed and self._belongs(canary, host)):
             return kinds.USED
+        if typed:
+            return kinds.USED if near or self._expected.why(host) is not None else kinds.LEAVES_FORM
         if canary.place is CanaryPlace.ARGUMENT and where.phase == CALL:
             return kinds.USED  # a tool does with its arguments what it was called for
         if near:

@@ -31,6 +31,12 @@ LEAVES_SOMEWHERE = _leaves(
     "A credential that the server asked for left for a destination of which neither its name nor the server's own "
     "words speak.",
 )
+LEAVES_FORM = _leaves(
+    Severity.HIGH,
+    "Sends on what a user types into a form",
+    "A secret that the server had its client ask the user for left for a destination of which the server's own words "
+    "do not speak.",
+)
 LEAVES_NEAR = _leaves(
     Severity.MEDIUM,
     "Sends the user's secrets to a local port",
@@ -107,8 +113,8 @@ LOGGED_ASKED = Kind(
     remediation="Have it leave credentials out of what it prints.",
 )
 KINDS = (
-    LEAVES_UNASKED, LEAVES_ASKED, LEAVES_SOMEWHERE, LEAVES_NEAR, LEAVES_IN_CALL, USED, SHOWN_UNASKED, SHOWN_ASKED,
-    SHOWN_CAPABILITY, ARGUMENTS, ARGUMENTS_ASKED, LOGGED, LOGGED_ASKED,
+    LEAVES_UNASKED, LEAVES_ASKED, LEAVES_SOMEWHERE, LEAVES_FORM, LEAVES_NEAR, LEAVES_IN_CALL, USED, SHOWN_UNASKED,
+    SHOWN_ASKED, SHOWN_CAPABILITY, ARGUMENTS, ARGUMENTS_ASKED, LOGGED, LOGGED_ASKED,
 )  # fmt: skip
 #: Rules of which a hit is worth a second life with other canaries.
 WORTH_A_SECOND_LOOK = frozenset({_LEAVES, _SHOWN})

@@ -36,12 +36,14 @@ class Requests:
             return
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
-        item = params.get("name", params.get("uri", ""))
+        item, method = params.get("name", params.get("uri", "")), str(message["method"])
+        if method.startswith("tasks/") and event.phase.startswith("call:"):
+            method, item = "tools/call", event.phase[len("call:") :].rpartition(":")[0]  # asked for what came of it
         if len(self._requests) >= MOST_REQUESTS:
             del self._requests[next(iter(self._requests))]
         key = (event.session, json.dumps(message["id"]))
         self._requests[key] = Request(
-            str(message["method"]), item if isinstance(item, str) else "", event.raw.decode("utf-8", "replace").lower()
+            method, item if isinstance(item, str) else "", event.raw.decode("utf-8", "replace").lower()
         )
 
     def answered(self, event: FrameEvent) -> tuple[Request | None, JsonValue]:

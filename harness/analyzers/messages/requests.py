@@ -15,10 +15,11 @@ from harness.analyzers.definitions.analyzer import CHECKS
 from harness.analyzers.definitions.view import ItemView, RegistryView, Text, build_view, walk
 from harness.analyzers.evidence import render_safe
 from harness.analyzers.messages.echoes import without_echoes
+from harness.analyzers.messages.requests_refused import REFUSAL, Refusals
 from harness.analyzers.messages.requests_words import UNSURE, asks_model, asks_user, names_secret
 from harness.analyzers.messages.sessions import read_messages
 from harness.model.base import JsonObject, JsonValue, canonical_json, sha256_hex
-from harness.model.call import Call, CallEvent
+from harness.model.call import Call, CallEndEvent, CallEvent
 from harness.model.coverage import Coverage, Skip, SkipReason, Tally
 from harness.model.finding import Evidence, EvidenceLevel, Finding, Location, Severity, Threat, ThreatLevel, Tier
 from harness.model.recording import Direction, Event, FrameEvent
@@ -62,8 +63,8 @@ class RequestsAnalyzer(AnalyzerBase):
     """Judges requests of the server to its client."""
 
     name = "messages.requests"
-    description = "what the server asks its client for: orders to the model, secrets of the user"
-    rules = (SECRET, INJECTION, HIDDEN, CONTEXT)
+    description = "what the server asks its client for: orders to the model, secrets of the user; and whether it takes a no"
+    rules = (SECRET, INJECTION, HIDDEN, CONTEXT, REFUSAL)
     light = True
 
     def start(self, facts: AnalysisFacts) -> RequestsFold:
@@ -82,6 +83,7 @@ class RequestsFold:
         self._found: dict[tuple[str, str, str], list[Finding]] = {}
         self._seen = 0
         self._unread = 0
+        self._refusals = Refusals()
 
     def event(self, event: Event) -> None:
         """Take the next event."""
@@ -89,6 +91,9 @@ class RequestsFold:
             while len(self._calls) >= MAX_CALLS:
                 del self._calls[next(iter(self._calls))]
             self._calls[event.phase] = event.call
+            self._refusals.called(event.phase, event.call)
+        elif isinstance(event, CallEndEvent):
+            self._refusals.ended(event)
         elif isinstance(event, FrameEvent) and event.direction is Direction.RECEIVED:
             if event.truncated and (b"sampling/" in event.raw or b"elicitation/" in event.raw):
                 self._seen += 1
@@ -99,6 +104,7 @@ class RequestsFold:
 
     def _take(self, method: str, params: JsonObject, event: FrameEvent) -> None:
         self._seen += 1
+        self._refusals.asked(event.phase, method)
         call = self._calls.get(event.phase)
         tool = call.item if call is not None and call.method == "tools/call" else None
         digest = sha256_hex(canonical_json([tool or "", method, params]))
@@ -177,6 +183,7 @@ class RequestsFold:
             found[0].model_copy(update={"evidence": tuple(one.evidence[0] for one in found)})
             for _, found in sorted(self._found.items())
         )
+        findings = (*findings, *self._refusals.findings())
         reason = "" if self._facts.complete else "the recording is incomplete"
         return AnalyzerResult(
             name=RequestsAnalyzer.name,
