@@ -108,7 +108,7 @@ def _steps(case: ProofCase) -> Iterator[str]:
     yield from ("", *_fence(steps(case).rstrip("\n")), "")
     for answer in {canonical_json(a.model_dump(mode="json")): a for c in case.steps for a in c.answers}.values():
         number += 1
-        yield f"{number}. When it asks for {_code(answer.method)} meanwhile, answer ({answer.action}) with this content:"
+        yield f"{number}. When it asks for {_code(answer.method)}, answer ({answer.action}) with this content:"
         yield from ("", *_fence(json.dumps(answer.content, ensure_ascii=True)), "")
     for effect in {effect: None for call in case.steps for effect in call.effects}:
         number += 1
@@ -138,7 +138,7 @@ def steps(case: ProofCase) -> str:
     """The messages to send on standard input, one JSON-RPC message a line."""
     version = case.target.protocol_version or "2025-06-18"
     client = {"name": "client", "version": "1"}
-    offers = {"sampling": {}, "elicitation": {}} if any(call.answers for call in case.steps) else {}
+    offers: dict[str, object] = {"sampling": {}, "elicitation": {}} if any(call.answers for call in case.steps) else {}
     hello = {"protocolVersion": version, "capabilities": offers, "clientInfo": client}
     messages: list[dict[str, object]] = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},

@@ -63,7 +63,7 @@ class RequestsAnalyzer(AnalyzerBase):
     """Judges requests of the server to its client."""
 
     name = "messages.requests"
-    description = "what the server asks its client for: orders to the model, secrets of the user; and whether it takes a no"
+    description = "what the server asks its client for: orders to the model, secrets of the user, a yes"
     rules = (SECRET, INJECTION, HIDDEN, CONTEXT, REFUSAL)
     light = True
 
