@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -127,11 +127,12 @@ def server(asked: Asked) -> list[bytes] | None:
 
 @asynccontextmanager
 async def spoken(
-    play: Play, limits: Limits | None = None, refusals: int = 0
+    play: Play, limits: Limits | None = None, refusals: int = 0, ways: Sequence[tuple[str, str]] = ()
 ) -> AsyncIterator[tuple[HttpSession, Script, Ledger]]:
     script, ledger = Script(play, refusals), Ledger()
+    limits = limits or Limits()
     with anyio.fail_after(20):
-        async with http_session(script.connect, ledger, port=8000, path="/mcp", limits=limits or Limits()) as session:
+        async with http_session(script.connect, ledger, port=8000, path="/mcp", limits=limits, ways=ways) as session:
             yield session, script, ledger
 
 
@@ -277,6 +278,38 @@ async def test_a_server_of_the_first_revision_is_spoken_to_at_the_endpoint_it_na
     assert isinstance(outcome, Answer) and outcome.result == {"protocolVersion": "2024-11-05"}
     assert [asked.target for asked in script.of("POST")] == ["/mcp", "/messages?s=1"]
     assert ledger.anomalies() == []
+
+
+async def test_who_asks_who_we_are_is_shown_the_next_credential_until_one_fits() -> None:
+    ways = (("Authorization", "Bearer a"), ("Authorization", "Bearer b"), ("X-API-Key", "c"))
+
+    def asks(asked: Asked) -> list[bytes] | None:
+        if asked.headers.get("authorization") != "Bearer b":
+            return http(401, b"who are you?", "text/plain")
+        return server(asked)
+
+    async with spoken(asks, ways=ways) as (session, script, _):
+        greeting = await greet(session, start_timeout=5, call_timeout=5)
+        assert greeting.failure is None and session.credentials.header == "Authorization"
+        session.headers = {"Host": "elsewhere.example", "authorization": ""}
+        refused = await session.request("tools/list", timeout=5)
+        assert isinstance(refused, RpcError) and refused.message == "HTTP status 401: who are you?"
+        session.headers = {}
+        body = b'{"jsonrpc":"2.0","id":77,"method":"tools/list"}'
+        statuses = []
+        for credential in ("kept", "none", "wrong"):
+            shape = HttpShape.model_validate({"credential": credential})
+            reply = await session.exchange(body, shape, timeout=5)
+            statuses.append(reply.status if reply is not None else 0)
+        assert statuses == [200, 401, 401]
+    shown = [asked.headers.get("authorization") for asked in script.of("POST")]
+    assert shown[:5] == [None, "Bearer a", "Bearer b", "Bearer b", None]
+    assert script.of("POST")[4].headers["host"] == "elsewhere.example"
+
+    async with spoken(always(http(401)), ways=ways) as (session, script, _):
+        greeting = await greet(session, start_timeout=5, call_timeout=5)
+        assert isinstance(greeting.failure, RpcError) and greeting.failure.code == 401
+        assert len(script.asked) < 10
 
 
 async def test_nobody_listens_and_who_stops_listening() -> None:
