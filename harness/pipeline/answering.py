@@ -14,7 +14,7 @@ from harness.protocol.server_requests import Reply, answer, with_result
 
 #: Requests of a server that are answered during one call, and outside of calls in one session; more are refused.
 MOST_IN_CALL = 8
-MOST_OUTSIDE = 32
+MOST_OUTSIDE = 16
 #: Characters of a request's texts that the plan gets.
 MOST_PARAMS = 64 << 10
 

@@ -34,6 +34,10 @@ MACHINE = Canary(
     value="5f0e9d8c7b6a4321", name="the metadata service's credentials", place=CanaryPlace.DECOY,
     kind="machine-credentials", services=("amazonaws.com",),
 )  # fmt: skip
+TYPED = Canary(
+    value="77d1c2b3a4958677f0e1d2c3", name="what was typed into a form", place=CanaryPlace.FORM, kind="secret",
+    asked=True,
+)  # fmt: skip
 ARGUMENT = Canary(value="0a1b2c3d4e5f60718293", name="argument 1", place=CanaryPlace.ARGUMENT, kind="text", asked=True)
 
 
@@ -103,6 +107,9 @@ CASES: dict[str, tuple[Callable[[Net], Net], dict[str, str]]] = {
         lambda n: given(n, KNOWN).post("x.test", KNOWN.value.encode()),
         {LEAVES: "HIGH"},
     ),
+    "what was typed into a form": (
+        lambda n: given(n, TYPED).enter("call:profile:n1").post("form.test", TYPED.value.encode()), {LEAVES: "HIGH"},
+    ),
     "the machine's credentials to somebody": (
         lambda n: given(n, MACHINE).post("x.test", f"ASIA{MACHINE.value.upper()}".encode()),
         {LEAVES: "CRITICAL"},
@@ -152,6 +159,10 @@ SILENT: dict[str, tuple[Callable[[Net], Net], dict[str, str]]] = {
     ),
     "arguments in a call": (
         lambda n: given(n, ARGUMENT).enter("call:now:n1").post("x.test", ARGUMENT.value.encode()),
+        {USED: "INFO"},
+    ),
+    "what was typed into a form, to a local port": (
+        lambda n: given(n, TYPED).flow("", TYPED.value.encode(), address="127.0.0.1", port=80, decoy="loopback"),
         {USED: "INFO"},
     ),
     "arguments at the start": (
