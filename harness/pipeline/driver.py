@@ -33,7 +33,7 @@ from harness.pipeline.wire import credential_of, place_of, spoken_to
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
 from harness.protocol.discovery import discover
-from harness.protocol.handshake import Greeting
+from harness.protocol.handshake import Greeting, greeting_of
 from harness.protocol.observe import look
 from harness.protocol.session import RawSession
 from harness.protocol.stock_client import StockClient
@@ -296,13 +296,7 @@ class Driver:
         answered = seen is not None and seen.era is not None
         if seen is not None and answered:
             self.answered = self._started.adjustment if self._started is not None else None
-            self._greeting = Greeting(
-                era=seen.era,
-                protocol_version=seen.protocol_version,
-                server_info=seen.server_info,
-                capabilities=seen.capabilities,
-                instructions=seen.instructions,
-            )
+            self._greeting = greeting_of(seen, self._raw)
         if seen is not None and (answered or self._surface is None or self._surface.era is None):
             self._surface = seen
             self._bundle.surface(seen, again=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.model.base import JsonObject
-from harness.model.surface import Era
+from harness.model.surface import Era, Surface
 from harness.protocol.era import (
     HANDSHAKE_REVISIONS,
     STATELESS_REVISION,
@@ -53,6 +53,18 @@ class Greeting:
         if self.era is Era.STATELESS:
             return with_envelope(params, self.client, self.offers)
         return params or None
+
+
+def greeting_of(surface: Surface, session: RawSession | None) -> Greeting:
+    """What was said when this surface was read, on this session."""
+    return Greeting(
+        era=surface.era,
+        protocol_version=surface.protocol_version,
+        server_info=surface.server_info,
+        capabilities=surface.capabilities,
+        instructions=surface.instructions,
+        offers=session.offers if session is not None else {},
+    )
 
 
 async def greet(session: RawSession, *, start_timeout: float, call_timeout: float, client: str = "") -> Greeting:

@@ -255,7 +255,7 @@ class CallPlanner(Answering):
         """Hand on what the payload's answer gave out: what was let in by one call may come out of another."""
         given = [pair for outcome in answers if outcome.state == "answered" for pair in handed_out(outcome.text)]
         fresh = [(name, value) for name, value in given if value not in self._carried.values.get(name, ())]
-        allowed_subjects = [state.subject for state in self._states]
+        allowed_subjects = [state.subject for state in self._states if state.subject.within is None]
         for number, (subject, argument, value) in enumerate(followers(allowed_subjects, fresh)):
             state = self._state(subject)
             if number >= MOST_FOLLOWERS or state.arguments is None or self._stop(cell):
