@@ -99,7 +99,7 @@ class Call(NamedTuple):
     attacked: bool = False
 
 
-_BENIGN = frozenset({Purpose.BASELINE, Purpose.PREPARE, Purpose.DOCUMENTED})
+_BENIGN = frozenset({Purpose.BASELINE, Purpose.PREPARE, Purpose.DOCUMENTED, Purpose.REFUSAL})
 
 
 class _Session:
