@@ -213,7 +213,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         start_timeout=given["start_timeout"],
         jobs=given["jobs"],
         runtime=given["runtime"],
-        stock_client=given["stock_client"] and transport is Transport.STDIO,
+        stock_client=given["stock_client"],
         recorder=RecorderChoice(given["recorder"]),
         respond=read_answers(given["respond"]) if given["respond"] is not None else (),
         network=NetworkChoice(given["network"]),

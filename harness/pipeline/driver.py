@@ -29,7 +29,7 @@ from harness.pipeline.schema_facts import SchemaFacts
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
-from harness.pipeline.wire import credential_of, place_of, spoken_to
+from harness.pipeline.wire import credential_of, is_older, place_of, spoken_to
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
 from harness.protocol.discovery import discover
@@ -169,7 +169,7 @@ class Driver:
             number=action.number, usable=usable, world=world, arguments=spec.argv[1:], environment=spec.environment
         )
 
-    async def _open(self, name: str, action: Action, spec: LaunchSpec, stack: AsyncExitStack) -> RawSession:
+    async def _open(self, name: str, action: Action, spec: LaunchSpec, stack: AsyncExitStack) -> None:
         session = self._session = await stack.enter_async_context(
             open_session(
                 name,
@@ -186,7 +186,6 @@ class Driver:
         )
         raw = self._raw = await stack.enter_async_context(spoken_to(session, self._options, action.adjustment))
         self._caller.equip(raw)
-        return raw
 
     async def _restart(self, action: Action, stack: AsyncExitStack, deadline: float) -> Observation:
         """A clean life in place of the one at hand, greeted; started as the last START was."""
@@ -302,7 +301,7 @@ class Driver:
             self._bundle.surface(seen, again=True)
             self._progress.note(f"{len(seen.items)} items declared")
         if self._stock is not None:
-            self._stock.decide(seen)
+            self._stock.decide(seen, older=is_older(self._raw))
         if seen is not None and answered and self._world is not None:
             with anyio.move_on_at(deadline):
                 await self.facts.learn(seen, self._world, allow=self._options.allow, seed=self._options.seed)

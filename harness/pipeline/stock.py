@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 
-from harness.model.errors import TargetError
+from harness.model.errors import HarnessError, TargetError
 from harness.model.options import ActiveLevel, RunOptions
 from harness.model.plan import Action
 from harness.model.recording import Phase, StockClientEvent
@@ -12,7 +14,10 @@ from harness.model.surface import Surface
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.session import Session, open_session
-from harness.protocol.stock_client import StockClient, prestart
+from harness.pipeline.wire import place_of
+from harness.probing.access import ways_to_show
+from harness.protocol.stock_client import StockClient, Streams, prestart
+from harness.protocol.stock_http import HttpPlace
 from harness.sandbox.base import LaunchSpec, Sandbox
 
 _UNANSWERED = "not tried: the server never answered"
@@ -50,11 +55,17 @@ class StockTry:
         self._last = anyio.Event()
         self._over = anyio.Event()
         self._retired = False
+        self._older = False
+        self._gone = anyio.Event()
         #: True once the client was let in: a client is good for one check.
         self.used = False
 
-    def decide(self, first: Surface | None) -> None:
-        """The main session's look is over: `first` says how the server wants to be greeted, if it is known."""
+    def decide(self, first: Surface | None, *, older: bool = False) -> None:
+        """The main session's look is over: `first` says how the server wants to be greeted, if it is known.
+
+        `older`: it speaks HTTP as the first revision has it.
+        """
+        self._older = self._older or older
         if not self._decided.is_set():
             self._first = first if first is not None and first.era is not None else None
             self.used = self._first is not None
@@ -109,20 +120,30 @@ class StockTry:
             number=self._action.attempt,
             why=self._action.why,
         ) as session:
+            place = place_of(self._options, self._action.adjustment)
+            if place is not None:
+                session.serves_elsewhere(self._gone.set)
             await self._decided.wait()
             if self._first is None:
                 return None
             await session.enter(Phase.DISCOVER)
             if self._client is not None:
-                return await self._check(self._client, session)
+                return await self._check(self._client, session, place)
             async with prestart(self._options.limits) as client:
-                return await self._check(client, session)
+                return await self._check(client, session, place)
 
-    async def _check(self, client: StockClient, session: Session) -> StockClientEvent:
+    async def _check(self, client: StockClient, session: Session, place: tuple[int, str] | None) -> StockClientEvent:
         assert self._first is not None
+        server: Streams | HttpPlace = (session.process.stdin, session.process.stdout)
+        if place is not None:
+            network = session.process.network
+            if network is None:
+                raise HarnessError("a server that listens on a port is reached through the gateway, and there is none")
+            port, path = place
+            ways = ways_to_show(session.credentials)
+            server = HttpPlace(partial(network.connect, port), port, path, ways, older=self._older)
         event = await client.check(
-            session.process.stdin,
-            session.process.stdout,
+            server,
             timeout=self._options.start_timeout,
             era=self._first.era,
             sink=self._bundle,

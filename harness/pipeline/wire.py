@@ -29,6 +29,11 @@ def credential_of(raw: RawSession | None) -> str:
     return raw.credentials.header if isinstance(raw, HttpSession) else ""
 
 
+def is_older(raw: RawSession | None) -> bool:
+    """Whether a server was found to speak HTTP with SSE, as the first revision has it."""
+    return isinstance(raw, HttpSession) and raw.legacy is not None
+
+
 @asynccontextmanager
 async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustment) -> AsyncIterator[RawSession]:
     """A raw session with the target, which declares where calls are made that what it asks for is answered.

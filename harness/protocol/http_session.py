@@ -83,7 +83,7 @@ async def http_session(
 
 
 class HttpSession(RawSession):
-    """Made by `http_session`. `session_id` is the server's, once it gave one."""
+    """Made by `http_session`. `session_id` is the server's, once it gave one; `legacy`: it is of the first revision."""
 
     _jams = False
 
@@ -98,7 +98,7 @@ class HttpSession(RawSession):
         self._connect_once, self._port, self._target = connect, port, path
         self._totals = Totals(limits)
         self._reached = False
-        self._legacy: anyio.Event | None = None
+        self.legacy: anyio.Event | None = None
         self._running, self._over, self._some_over = anyio.Event(), anyio.Event(), anyio.Event()
         self._why = CloseReason.END_OF_STREAM
         self._open: list[anyio.CancelScope] = []
@@ -155,7 +155,7 @@ class HttpSession(RawSession):
         if sent.id is None:
             with anyio.move_on_after(ACCEPTED_SECONDS):
                 await answered.done.wait()
-        if sent.method == "notifications/initialized" and answered.accepted and self._legacy is None:
+        if sent.method == "notifications/initialized" and answered.accepted and self.legacy is None:
             self._tasks.start_soon(self._listen)
 
     async def _ask(self, method: str, headers: list[tuple[str, str]], body: bytes) -> Exchange:
@@ -305,7 +305,7 @@ class HttpSession(RawSession):
             if not self._totals.message():
                 self.finish()
                 return False
-            if event.kind == "endpoint" and self._legacy is not None and event.line is not None:
+            if event.kind == "endpoint" and self.legacy is not None and event.line is not None:
                 self._endpoint(event.line)
             elif event.line is not None:
                 self._take(event.line)
@@ -361,14 +361,14 @@ class HttpSession(RawSession):
 
     async def _first_revision(self, posted: bytes) -> bool:
         """Try HTTP with SSE: the server names an endpoint in its stream, and answers there. True when it does."""
-        if self._legacy is not None:
+        if self.legacy is not None:
             return False
-        self._legacy = found = anyio.Event()
+        self.legacy = found = anyio.Event()
         self._tasks.start_soon(self._listen)
         with anyio.move_on_after(ENDPOINT_SECONDS):
             await found.wait()
         if not found.is_set():
-            self._legacy = None
+            self.legacy = None
             return False
         self.note("it speaks HTTP with SSE, as revision 2024-11-05 has it")
         with suppress(*LOST):
@@ -383,8 +383,8 @@ class HttpSession(RawSession):
         self._target, elsewhere = place
         if elsewhere:
             self._fact(f"it names an endpoint on another host, which was not used: {elsewhere[:200]!r}")
-        if self._legacy is not None:
-            self._legacy.set()
+        if self.legacy is not None:
+            self.legacy.set()
 
     async def _goodbye(self) -> None:
         """End the server's session, as a client in order does."""

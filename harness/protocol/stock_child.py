@@ -1,7 +1,8 @@
 """The child of the stock-client check: the official SDK's client over its own standard streams.
 
 Run as `python -I -m harness.protocol.stock_child`. stdin begins with one line of JSON, the job (`Job`); what follows
-is the server's output. stdout goes to the server. The last line of stderr is the verdict, one JSON object.
+is the server's output. stdout goes to the server; over HTTP, requests go to a socket instead. The last line of stderr
+is the verdict, one JSON object.
 The SDK is for honest servers (it may hang, grow or end on others), so all of this lives in a process that limits
 itself and that the parent kills. This is the only module that imports the SDK.
 """
@@ -15,7 +16,6 @@ import resource
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import Any
 
 import anyio
@@ -93,6 +93,29 @@ async def own_streams() -> AsyncIterator[TransportStreams]:
             tasks.cancel_scope.cancel()
 
 
+@asynccontextmanager
+async def over_http(job: dict[str, Any]) -> AsyncIterator[TransportStreams]:
+    """The SDK's own transport over HTTP, whose connections all end at the parent's socket."""
+    import httpx2
+
+    def client(
+        headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+    ) -> httpx2.AsyncClient:
+        made = httpx2.AsyncHTTPTransport(uds=job["socket"])
+        return httpx2.AsyncClient(headers=headers, timeout=timeout or job["timeout"], auth=auth, transport=made)
+
+    if job["older"]:
+        from mcp.client.sse import sse_client
+
+        async with sse_client(job["url"], httpx_client_factory=client) as streams:
+            yield streams
+        return
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with client() as http, streamable_http_client(job["url"], http_client=http) as streams:
+        yield streams
+
+
 def _message(line: str) -> SessionMessage | Exception:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
@@ -105,18 +128,18 @@ async def refuse(context: object, params: object) -> ErrorData:
     return ErrorData(code=INVALID_REQUEST, message="User rejected the request")
 
 
-async def try_server(timeout: float, mode: str, facts: dict[str, Any], *, offers: bool = False) -> None:
+async def try_server(job: dict[str, Any], facts: dict[str, Any]) -> None:
     """Connect and list the tools in at most `timeout` seconds; what was learnt goes into `facts`.
 
-    `offers`: declare sampling and elicitation. Raises whatever the SDK raises.
+    `job`: as the parent gave it; `offers` in it: declare sampling and elicitation. Raises whatever the SDK raises.
     """
-    asked = refuse if offers else None
-    with anyio.fail_after(timeout):
+    asked = refuse if job["offers"] else None
+    with anyio.fail_after(job["timeout"]):
         async with Client(
-            own_streams(),
-            mode=mode,
+            over_http(job) if "socket" in job else own_streams(),
+            mode=job["mode"],
             cache=None,
-            read_timeout_seconds=timeout,
+            read_timeout_seconds=job["timeout"],
             sampling_callback=asked,
             elicitation_callback=asked,
         ) as client:
@@ -152,10 +175,12 @@ def main() -> None:
     end_with_parent()
     logging.disable(logging.CRITICAL)
     job = json.loads(sys.stdin.buffer.readline())
+    if "socket" in job:
+        import mcp.client.streamable_http  # noqa: F401 - loaded before the limits
     limit(job["memory_bytes"], job["timeout"])
     facts: dict[str, Any] = {"works": False}
     try:
-        anyio.run(partial(try_server, offers=job["offers"]), job["timeout"], job["mode"], facts)
+        anyio.run(try_server, job, facts)
     except TimeoutError:
         facts["error"] = f"no usable answer in {job['timeout']:g} s"
     except MemoryError:

@@ -13,9 +13,10 @@ import anyio.abc
 import pytest
 
 from harness.model.options import Limits
-from harness.model.recording import Direction, Event, StockClientEvent
+from harness.model.recording import Direction, Event, FrameEvent, StockClientEvent
 from harness.model.surface import Era
 from harness.protocol.stock_client import _verdict, check, prestart
+from harness.protocol.stock_http import HttpPlace
 
 pytestmark = pytest.mark.anyio
 
@@ -32,8 +33,8 @@ class Ledger:
 
 
 @asynccontextmanager
-async def started(file: str, *arguments: str) -> AsyncIterator[anyio.abc.Process]:
-    process = await anyio.open_process([sys.executable, str(SERVERS / file), *arguments])
+async def started(file: str, *arguments: str, stderr: int | None = None) -> AsyncIterator[anyio.abc.Process]:
+    process = await anyio.open_process([sys.executable, str(SERVERS / file), *arguments], stderr=stderr)
     try:
         yield process
     finally:
@@ -43,10 +44,49 @@ async def started(file: str, *arguments: str) -> AsyncIterator[anyio.abc.Process
             await process.aclose()
 
 
+async def over_http(mode: str, *, older: bool = False, path: str = "/mcp") -> tuple[StockClientEvent, Ledger]:
+    """What the SDK makes of the sample server over HTTP, and what passed."""
+    async with started("honest_http.py", "--port", "0", "--path", path, mode, stderr=subprocess.PIPE) as server:
+        assert server.stderr is not None
+        said = b""
+        while b"\n" not in said:
+            said += await server.stderr.receive()
+        port = int(said.split(b"127.0.0.1:")[1].split(b"/")[0])
+
+        async def connect() -> anyio.abc.ByteStream:
+            return await anyio.connect_tcp("127.0.0.1", port)
+
+        ledger = Ledger()
+        async with prestart() as client:
+            place = HttpPlace(connect, port, path, older=older)
+            event = await client.check(place, timeout=30, era=Era.HANDSHAKE, sink=ledger)
+        return event, ledger
+
+
+@pytest.mark.parametrize("mode", ["json", "sse", "older"])
+async def test_it_works_over_http_too(mode: str) -> None:
+    event, ledger = await over_http(mode, older=mode == "older", path="/sse" if mode == "older" else "/mcp")
+    assert (event.works, event.tools, event.error) == (True, 1, "")
+    frames = [frame for frame in ledger.events if isinstance(frame, FrameEvent)]
+    sent = [frame.raw for frame in frames if frame.direction is Direction.SENT]
+    received = [frame.raw for frame in frames if frame.direction is Direction.RECEIVED]
+    assert any(b'"tools/list"' in raw for raw in sent) and any(b'"add"' in raw for raw in received)
+
+
+async def test_over_http_a_server_that_is_gone_is_no_working_one() -> None:
+    async def refused() -> anyio.abc.ByteStream:
+        await anyio.lowlevel.checkpoint()
+        raise anyio.BrokenResourceError
+
+    async with prestart() as client:
+        event = await client.check(HttpPlace(refused, 9, "/mcp"), timeout=20, era=Era.HANDSHAKE)
+    assert event.works is False and event.error
+
+
 async def tried(file: str, *arguments: str, timeout: float = 30, era: Era | None = None) -> StockClientEvent:
     async with started(file, *arguments) as server:
         assert server.stdin is not None and server.stdout is not None
-        return await check(server.stdin, server.stdout, timeout=timeout, era=era)
+        return await check((server.stdin, server.stdout), timeout=timeout, era=era)
 
 
 @pytest.mark.parametrize("era", [None, Era.HANDSHAKE])
@@ -92,7 +132,7 @@ async def test_a_prestarted_client_records_both_ways() -> None:
     ledger = Ledger()
     async with prestart(Limits()) as client, started("honest_handshake.py") as server:
         assert server.stdin is not None and server.stdout is not None
-        event = await client.check(server.stdin, server.stdout, timeout=30, sink=ledger)
+        event = await client.check((server.stdin, server.stdout), timeout=30, sink=ledger)
     assert event.works
     frames = [event for event in ledger.events if event.kind == "frame"]
     assert {frame.direction for frame in frames} == {Direction.SENT, Direction.RECEIVED}

@@ -247,7 +247,7 @@ def main(handler=Handler):
         time.sleep(1)
     server = ThreadingHTTPServer((options.host, options.port), handler)
     server.daemon_threads = True
-    print(f"listening on http://{options.host}:{options.port}{options.path}", file=sys.stderr, flush=True)
+    print(f"listening on http://{options.host}:{server.server_address[1]}{options.path}", file=sys.stderr, flush=True)
     server.serve_forever()
 
 

@@ -104,8 +104,7 @@ class StartPlanner:
         yield self._action(ActionKind.DISCOVER)
         looked = self._seen
         answered = looked is not None and looked.usable
-        spoken = adjustment.port is None  # the stock client is tried over standard streams only
-        if answered and spoken and self._attempt > 1 and self._stock_client and (looked and looked.tools):
+        if answered and self._attempt > 1 and self._stock_client and (looked and looked.tools):
             yield self._again(adjustment)
         if self._hold and looked is not None and _complete(looked):
             self._result, self._held = looked, True
