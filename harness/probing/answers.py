@@ -39,10 +39,17 @@ _SECRET = re.compile(
 
 
 def wanted(method: str, params: JsonObject) -> JsonObject:
-    """JSON Schema of the content that a request wants: a form's own, or one text, described by the prompt."""
+    """JSON Schema of the content that a request wants: a form's own, or one text, described by the prompt.
+
+    A field of a form that nothing describes is described by its title and the form's message.
+    """
     if method == ELICITATION:
         schema = params.get("requestedSchema")
-        return schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
+        if not isinstance(schema, dict):
+            return {"type": "object", "properties": {}}
+        said = {name: _described(field, params.get("message")) for name, field in _fields(schema)}
+        properties = schema.get("properties")
+        return {**schema, "properties": {**properties, **said}} if isinstance(properties, dict) else schema
     text: JsonObject = {"type": "string", "description": _prompt(params)}
     return {"type": "object", "properties": {TEXT: text}, "required": [TEXT]}
 
@@ -100,6 +107,11 @@ def _fields(schema: JsonValue) -> Iterator[tuple[str, JsonObject]]:
     for name, field in properties.items() if isinstance(properties, dict) else ():
         if isinstance(field, dict):
             yield str(name), field
+
+
+def _described(field: JsonObject, message: JsonValue) -> JsonObject:
+    words = ". ".join(text for text in (field.get("title"), message) if isinstance(text, str) and text)[:MOST_PROMPT]
+    return field if not words or {"description", "$ref"} & field.keys() else {**field, "description": words}
 
 
 def _of_type(schema: JsonValue, kind: str) -> Iterator[str]:

@@ -79,6 +79,13 @@ def test_whatever_is_asked_gets_an_answer(method: str, params: Any) -> None:
     assert result_of(plausible(method, params)) is not None
 
 
+def test_a_field_is_told_by_its_title_and_the_forms_message() -> None:
+    for field, message in (({"title": "File name of the chapter"}, "Which?"), ({}, "Which file shall be shown?")):
+        schema: JsonObject = {"type": "object", "properties": {"x": {"type": "string", **field}}, "required": ["x"]}
+        answer = plausible(ELICITATION, {"message": message, "requestedSchema": schema}, small_world())
+        assert answer.content == {"x": "/home/user/workspace/notes.txt"}
+
+
 def test_a_page_is_not_opened_and_each_refusal_has_its_form() -> None:
     assert result_of(plausible(ELICITATION, {"mode": "url", "url": "https://example.com"})) == {"action": "decline"}
     assert [result_of(answer) for answer in REFUSALS[ELICITATION]] == [{"action": "decline"}, {"action": "cancel"}]
