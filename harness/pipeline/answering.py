@@ -23,9 +23,9 @@ class Answerer:
     """One session's. `note` records a fact; `typed`: what is entered where a form asks for a secret."""
 
     def __init__(self, note: Callable[[str], int], *, seed: int = 0, typed: str = "") -> None:
+        self.typed = typed
         self._note = note
         self._seed = seed
-        self._typed = typed
         self._world: World | None = None
         self._call: Call | None = None
         self._asked: list[Asked] = []
@@ -51,13 +51,13 @@ class Answerer:
             self._outside += 1
             if self._outside > MOST_OUTSIDE:
                 return self._refused(request, f"outside of calls more than {MOST_OUTSIDE} times")
-            return self._reply(request, plausible(request.method, request.params, self._world, typed=self._typed))
+            return self._reply(request, plausible(request.method, request.params, self._world, typed=self.typed))
         self._counts[request.method] += 1
         if self._counts.total() > MOST_IN_CALL:
             return self._refused(request, f"more than {MOST_IN_CALL} times in one call")
         number = self._counts[request.method]
         chosen = _chosen(self._call, request.method, number) or plausible(
-            request.method, request.params, self._world, seed=self._seed, typed=self._typed
+            request.method, request.params, self._world, seed=self._seed, typed=self.typed
         )
         params = request.params if _small(request.params) else {}
         self._asked.append(Asked(method=request.method, number=number, params=params, answer=chosen))

@@ -93,9 +93,9 @@ class Caller:
         return self._outcomes.pop(call.id).model_copy(update={"asked": asked})
 
     def equip(self, raw: RawSession) -> None:
-        """Have what the server asks for answered, where the session declares that it is."""
-        if raw.offers and not isinstance(raw.answerer, Answerer):
-            raw.answerer = Answerer(raw.note, seed=self._options.seed, typed=self._typed())
+        """Have a canary entered where the server asks for a secret, if the session declares that it may ask."""
+        if isinstance(raw.answerer, Answerer) and not raw.answerer.typed:
+            raw.answerer.typed = self._typed()
 
     async def _settle(self, call: Call) -> None:
         """Wait, within bounds, until the closing mark is in, and the flows of the call's connections are."""

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from harness.model.errors import HarnessError
 from harness.model.options import ActiveLevel, RunOptions, Transport
 from harness.model.plan import Adjustment
+from harness.pipeline.answering import Answerer
 from harness.pipeline.session import Session
 from harness.probing.access import ways_to_show
-from harness.protocol.era import ANSWERING, CLIENT_CAPABILITIES
+from harness.protocol.era import ANSWERING
 from harness.protocol.http_session import HttpSession, http_session
 from harness.protocol.session import RawSession, raw_session
 
@@ -41,13 +42,12 @@ async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustmen
     Raises what the body raises, and HarnessError when our side broke.
     """
     place = place_of(options, adjustment)
-    offers = ANSWERING if options.active is ActiveLevel.TOOL_CALLS else CLIENT_CAPABILITIES
     if place is None:
         process = session.process
         async with raw_session(
             process.stdin, process.stdout, session.witness, limits=options.limits, name=session.name
         ) as raw:
-            raw.offers = offers
+            _offering(raw, options)
             yield raw
         return
     network = session.process.network
@@ -64,5 +64,12 @@ async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustmen
         ways=ways_to_show(session.credentials),
     ) as http:
         session.serves_elsewhere(http.finish)
-        http.offers = offers
+        _offering(http, options)
         yield http
+
+
+def _offering(raw: RawSession, options: RunOptions) -> None:
+    """Where calls are made, declare that what is asked for is answered, and answer."""
+    if options.active is ActiveLevel.TOOL_CALLS:
+        raw.offers = ANSWERING
+        raw.answerer = Answerer(raw.note, seed=options.seed)
