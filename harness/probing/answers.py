@@ -31,6 +31,7 @@ REFUSALS: dict[str, tuple[ClientAnswer, ...]] = {
 TEXT = "answer"
 #: Characters of a prompt that are read for what it wants.
 MOST_PROMPT = 1_000
+_JSON = re.compile(r"\bjson\b", re.IGNORECASE)
 #: Fields of a form that are given a secret.
 _SECRET = re.compile(
     r"pass(?:word|phrase|code)|\bpwd\b|secret|token|api key|access key|private key|credential|seed phrase|mnemonic"
@@ -50,7 +51,10 @@ def wanted(method: str, params: JsonObject) -> JsonObject:
         said = {name: _described(field, params.get("message")) for name, field in _fields(schema)}
         properties = schema.get("properties")
         return {**schema, "properties": {**properties, **said}} if isinstance(properties, dict) else schema
-    text: JsonObject = {"type": "string", "description": _prompt(params)}
+    prompt = _prompt(params)
+    text: JsonObject = {"type": "string", "description": prompt}
+    if _JSON.search(prompt) is not None:
+        text["examples"] = ['{"name": "garden", "items": [1, 2]}', "[1, 2]"]
     return {"type": "object", "properties": {TEXT: text}, "required": [TEXT]}
 
 

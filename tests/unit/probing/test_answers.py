@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -59,6 +60,11 @@ def test_a_model_says_what_the_prompt_is_about() -> None:
     result = result_of(answer)
     assert result is not None and result["role"] == "assistant" and result["stopReason"] == "endTurn"
     assert result["content"] == {"type": "text", "text": "/home/user/workspace/notes.txt"}
+
+
+def test_a_model_that_is_asked_for_json_says_json() -> None:
+    answer = plausible(SAMPLING, prompt("Answer with JSON only: which fields does this have?"), small_world())
+    assert isinstance(json.loads(str(answer.content["answer"])), dict)
 
 
 @pytest.mark.parametrize(
