@@ -33,7 +33,10 @@ from harness.probing.synthesis.words import words_of
 PLACE = "header"
 #: The header by which a browser says which name it believes to speak to.
 HOST = "Host"
-#: Bounds: subjects for each header, and payloads at one whose name says what it is for, and at any other.
+#: Bounds: headers that take an address and others, subjects for each, and payloads at one whose name says what it is
+#: for, and at any other.
+MOST_ADDRESSES = 12
+MOST_OTHERS = 8
 MOST_SUBJECTS = 2
 MOST_NAMED = 20
 MOST_UNNAMED = 8
@@ -100,7 +103,7 @@ class HeaderKit:
             if payload.payload_class in _OF_REQUESTS:
                 yield from self._of_requests(payload, subjects, boundaries)
         usual = [p for p in self._payloads if p.payload_class not in _OF_REQUESTS and p.network in ("", network)]
-        for point in (*header_points(self.names), *other_points(self.names)):
+        for point in (*header_points(self.names)[:MOST_ADDRESSES], *other_points(self.names)[:MOST_OTHERS]):
             ranked = self._fitting(point, usual)
             for subject in _speaking_of(point.name, subjects):
                 for payload, rank in ranked:

@@ -13,10 +13,11 @@ from harness.probing.synthesis.draft import InjectionPoint
 from harness.probing.synthesis.words import words_of
 
 MOST_NAMES = 40
+MOST_CHARACTERS = 80
 _NAME = re.compile(r"(?<![\w-])[Xx]-[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?![\w-])")
 #: Any other name, where the source reads it from the headers of a request.
 _READ = re.compile(
-    r"\bheaders?\s*(?:\(\s*\)\s*)?(?:\.\s*get\w*\s*\(|\[|\()\s*[\"'`]([A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)[\"'`]"
+    r"(?i:(?:\b|get|_)headers?)[\"']?\]?\s*(?:\(\s*\)\s*)?(?:\.\s*get\w*\s*\(|\[|\()\s*b?[\"'`]([A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)[\"'`]"
 )
 #: Headers that proxies and browsers set and that no server takes an address from; those of HTTP and of the protocol.
 _USUAL = re.compile(
@@ -38,13 +39,18 @@ _ROLES = (
 
 
 def header_names(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names of own headers that texts speak of, as they are written there first: `X-…`, and those that are read."""
-    found: dict[str, str] = {}
+    """The names of own headers that texts speak of, as they are written there first.
+
+    Those that are read from a request come before any other `X-…`, which may be one that is sent to somebody else.
+    """
+    read: dict[str, str] = {}
+    spoken: dict[str, str] = {}
     for text in texts:
-        for name in (*_NAME.findall(text), *_READ.findall(text)):
-            if not _USUAL.match(name) and len(found) < MOST_NAMES and len(name) <= 80:
-                found.setdefault(name.lower(), name)
-    return tuple(found.values())
+        for pattern, found in ((_READ, read), (_NAME, spoken)):
+            for name in pattern.findall(text):
+                if not _USUAL.match(name) and len(found) < MOST_NAMES and len(name) <= MOST_CHARACTERS:
+                    found.setdefault(name.lower(), name)
+    return tuple((read | {key: name for key, name in spoken.items() if key not in read}).values())[:MOST_NAMES]
 
 
 def header_points(names: Iterable[str]) -> tuple[InjectionPoint, ...]:

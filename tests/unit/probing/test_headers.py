@@ -48,6 +48,8 @@ def kit(seen: Surface, *texts: str) -> HeaderKit:
 
 def test_names_are_those_of_the_server_and_not_those_of_http() -> None:
     assert header_names([SOURCE]) == ("X-Acme-Site-Url", "X-Acme-Token", "acme-folder")
+    ways = """c.req.header("a-one"); req.getHeader('A-Two'); get_header("a-three"); scope["headers"].get(b"a-four")"""
+    assert header_names([f"X-Sent: 1; {ways}"]) == ("a-one", "A-Two", "a-three", "a-four", "X-Sent")
     seen = surface("a", instructions="Send X-Api-Base-Url with each request.")
     assert kit(seen, "X-API-BASE-URL and X-Other-Key").names == ("X-API-BASE-URL", "X-Other-Key")
 
