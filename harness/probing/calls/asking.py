@@ -4,8 +4,10 @@ for payloads from then on. Sans I/O.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from harness.model.base import JsonObject, JsonValue
 from harness.model.call import Asked, Call, ClientAnswer, Outcome, Purpose
 from harness.model.plan import Action
 from harness.probing.answers import PLACES, REFUSALS
@@ -17,6 +19,11 @@ from harness.probing.calls.subjects import Subject
 MOST_ASKS = 4
 #: A refusal that ends the server, or is not answered, is tried once more.
 MOST_REFUSALS = 2
+#: Characters of an item's words that are looked at, and what speaks of a client that is asked for something.
+MOST_WORDS = 8_000
+_ASKS = re.compile(
+    r"elicit|\bsampling\b|clarif|input_required|\bask(?:s|ing)? (?:the )?(?:user|model|client)", re.IGNORECASE
+)
 _BROKEN = frozenset({"closed", "timeout"})
 
 
@@ -32,6 +39,7 @@ class Answering(Calling):
     def _asks(self, states: list[State]) -> Iterator[Action]:
         """For each subject that asked for something: the states of its answers, which join `states`, and refusals."""
         for parent in list(states):
+            yield from self._invite(parent)
             known: set[tuple[str, int]] = set()
             outcome: Outcome | None = parent.outcome
             while len(known) < MOST_ASKS and (asked := _unknown(outcome, known)) is not None:
@@ -46,6 +54,22 @@ class Answering(Calling):
             for method in dict.fromkeys(method for method, _ in known):
                 for answer in REFUSALS[method]:
                     yield from self._refuse(parent, answer)
+
+    def _invite(self, parent: State) -> Iterator[Action]:
+        """Where an item that asked for nothing speaks of asking, once more with all that it can be told to do."""
+        subject, arguments = parent.subject, self._arguments(parent)
+        if not parent.reached or parent.outcome is None or parent.outcome.asked or self._gone or self._short():
+            return
+        said = f"{subject.description} {subject.schema}"[:MOST_WORDS]
+        switches = {name: True for name in _switches(subject.schema) if arguments.get(name) is not True}
+        if not switches or _ASKS.search(said) is None:
+            return
+        yield from self._renew()
+        parent.arguments = self._arguments(parent)
+        more: JsonObject = {**parent.arguments, **switches}
+        outcome = yield from self._send(parent, Purpose.BASELINE, more)
+        if outcome is not None and outcome.asked and outcome.state == "answered":
+            parent.arguments, parent.outcome = more, outcome
 
     def _answered(self, parent: State, asked: Asked, outcome: Outcome | None) -> State:
         """The state of one answer: what was answered by itself is its baseline."""
@@ -93,6 +117,14 @@ class Answering(Calling):
             answers=(answer,),
         )
         return (yield from self._do(parent, call))
+
+
+def _switches(schema: JsonValue) -> Iterator[str]:
+    """The names of what can be switched on."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name, field in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(field, dict) and field.get("type") == "boolean":
+            yield name
 
 
 def _unknown(outcome: Outcome | None, known: set[tuple[str, int]]) -> Asked | None:

@@ -11,6 +11,8 @@ from harness.model.base import JsonObject
 from harness.model.call import Call, ClientAnswer, Purpose
 from harness.model.world import World
 from harness.probing.answers import ELICITATION, REFUSALS, SAMPLING, plausible, result_of, secret_fields
+from harness.probing.calls.kit import Known, Tried
+from harness.probing.calls.subjects import Subject
 from harness.probing.oracle.sent import sent_texts
 from tests.unit.probing.calling import READ, SHELL, Says, SmallKit, hold, tool
 from tests.unit.probing.calling import world as small_world
@@ -181,3 +183,28 @@ def test_a_tool_that_has_to_be_a_task_is_called_as_one() -> None:
     assert talk.calls[0].params["task"] == {"ttl": 120_000}
     other = hold(lambda call, world: Says(), tool("research", execution={"taskSupport": "optional"}))
     assert "task" not in other.calls[0].params
+
+
+@pytest.mark.parametrize(("description", "calls"), [("Ask the user for clarification if wanted.", 2), ("Saves.", 1)])
+def test_what_speaks_of_asking_is_invited_to(description: str, calls: int) -> None:
+    def server(call: Call, world: World) -> Says:
+        arguments = call.params["arguments"]
+        wanted = isinstance(arguments, dict) and arguments.get("ask") is True
+        return Says(more={"asked": (asking(call),) if wanted else ()})
+
+    value: JsonObject = {"type": "object", "properties": {"path": {"type": "string"}, "ask": {"type": "boolean"}}}
+    item = tool("save", "path", description=description, inputSchema=value)
+    talk = hold(server, item, kit=OnlyPath(payloads=()))
+    assert [call.params["arguments"] for call in talk.of(Purpose.BASELINE)] == [
+        {"path": "/path-0"},
+        {"path": "/path-0", "ask": True},
+    ][:calls]
+    assert len(talk.of(Purpose.REFUSAL)) == (2 if calls == 2 else 0)
+
+
+class OnlyPath(SmallKit):
+    """Leaves out what it need not give."""
+
+    def baseline(self, subject: Subject, world: World, known: Known, tried: Tried) -> JsonObject | None:
+        made = super().baseline(subject, world, known, tried)
+        return {name: value for name, value in made.items() if name != "ask"} if made is not None else None
