@@ -22,7 +22,7 @@ from harness.probing.calls.calling import KEPT_SECONDS, Trying
 from harness.probing.calls.carried import followers, handed_out
 from harness.probing.calls.header_kit import PLACE, HeaderKit
 from harness.probing.calls.kit import Attack, Filled, Kit, Rank
-from harness.probing.calls.schedule import Cell, Schedule
+from harness.probing.calls.schedule import Cell, Schedule, sparing
 from harness.probing.calls.state import State, gentle_first, harsh, renewed
 from harness.probing.calls.subjects import Subject, allowed, check_names, subjects_of
 from harness.probing.calls.usage import reactions, usage_of
@@ -143,7 +143,8 @@ class CallPlanner(Answering):
 
     def _plan(self, state: State, network: NetworkChoice | None = None) -> None:
         """Plan the attacks on what the baseline showed; where it failed, on what the best of the tries showed."""
-        self._schedule.add(state, self._attacks_on(state, {}, network))
+        attacks = self._attacks_on(state, {}, network)
+        self._schedule.add(state, sparing(attacks) if state.subject.task else attacks)
 
     def _plan_headers(self, states: Sequence[State]) -> None:
         """Plan the attacks by headers, with what worked first."""

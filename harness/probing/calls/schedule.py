@@ -16,6 +16,19 @@ _LAST = 1_000
 _BEHIND = {Rank.OBSERVED: 0, Rank.SUGGESTED: 2, Rank.ANY: 5}
 
 
+def sparing(attacks: Iterable[Attack]) -> Iterator[Attack]:
+    """Of each class at each place only the first, but for what was seen to be for it: for what says that it takes long.
+
+    A task is called as one because its calls are not over at once, and each holds the session.
+    """
+    known = set()
+    for attack in attacks:
+        key = attack.argument, attack.place, attack.payload.payload_class
+        if key not in known or attack.rank is Rank.OBSERVED:
+            known.add(key)
+            yield attack
+
+
 @dataclass(eq=False)
 class Cell:
     """One argument of one subject against one class: what is planned there, and how far it went.

@@ -14,7 +14,7 @@ from harness.probing.answers import ELICITATION, REFUSALS, SAMPLING, plausible, 
 from harness.probing.calls.kit import Known, Tried
 from harness.probing.calls.subjects import Subject
 from harness.probing.oracle.sent import sent_texts
-from tests.unit.probing.calling import READ, SHELL, Says, SmallKit, hold, tool
+from tests.unit.probing.calling import READ, READ_AGAIN, SHELL, Says, SmallKit, hold, tool
 from tests.unit.probing.calling import world as small_world
 
 FORM: JsonObject = {
@@ -181,6 +181,8 @@ def test_a_tool_that_has_to_be_a_task_is_called_as_one() -> None:
     item = tool("research", "path", execution={"taskSupport": "required"})
     talk = hold(lambda call, world: Says(), item, kit=SmallKit(payloads=()))
     assert talk.calls[0].params["task"] == {"ttl": 120_000}
+    few = hold(lambda call, world: Says(), item, kit=SmallKit(payloads=(READ, READ_AGAIN, SHELL)))
+    assert [call.payload for call in few.of(Purpose.PAYLOAD)] == [READ.id, SHELL.id]
     other = hold(lambda call, world: Says(), tool("research", execution={"taskSupport": "optional"}))
     assert "task" not in other.calls[0].params
 
