@@ -49,7 +49,8 @@ class Adjustment(Record):
     The argument vector becomes entry + `subcommand` + the operator's arguments + `arguments`. `environment` never
     holds a name that the operator gave. `files`: text by path below the home directory. `of_its_time`: dependencies
     as of the release. `patience`: seconds to wait for the first answer instead of the option's, if smaller. `port`, and
-    `path` beside it: it is spoken to over HTTP there, not over its standard streams.
+    `path` beside it: it is spoken to over HTTP there, not over its standard streams. `headers`: sent with each request
+    then.
     """
 
     subcommand: tuple[str, ...] = ()
@@ -60,6 +61,7 @@ class Adjustment(Record):
     patience: float | None = None
     port: int | None = None
     path: str = ""
+    headers: dict[str, str] = {}
 
 
 class Action(Record):

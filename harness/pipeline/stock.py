@@ -141,7 +141,8 @@ class StockTry:
                 raise HarnessError("a server that listens on a port is reached through the gateway, and there is none")
             port, path = place
             ways = ways_to_show(session.credentials)
-            server = HttpPlace(partial(network.connect, port), port, path, ways, older=self._older)
+            standing = self._action.adjustment.headers
+            server = HttpPlace(partial(network.connect, port), port, path, ways, standing, older=self._older)
         event = await client.check(
             server,
             timeout=self._options.start_timeout,

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from harness.model.canary import SECOND_LIFE, Canary
 from harness.model.errors import TargetError
-from harness.model.options import NetworkChoice, RunOptions
+from harness.model.options import NetworkChoice, RunOptions, Transport
 from harness.model.plan import Action, Adjustment, Observation
 from harness.model.target import Acquired, EntryPoint, TargetKind
 from harness.pipeline.bundle import BundleWriter
@@ -98,6 +98,7 @@ class Supply:
             renewable=kind in (TargetKind.PYPI, TargetKind.NPM) and not self._options.constraints,
             gateway=self._options.network is not NetworkChoice.NONE and not self._options.stealth,
             readable=kind is not TargetKind.COMMAND,
+            http=self._options.transport is Transport.HTTP,
             material=self._garden.material,
         )
 
@@ -129,11 +130,13 @@ class Supply:
         """The variables that the target's source reads, or the headers that it and its documents name."""
         from harness.acquisition.variables import source_texts, source_variables
 
-        if action.what == "headers":
-            names = await anyio.to_thread.run_sync(lambda: header_names(source_texts(self._acquired, documents=True)))
-            return Observation(number=action.number, usable=False, headers=names)
-        found = await anyio.to_thread.run_sync(source_variables, self._acquired)
-        return Observation(number=action.number, usable=False, variables=found)
+        headers: tuple[str, ...] = ()
+        variables: tuple[str, ...] = ()
+        if action.what == "headers" or self._options.transport is Transport.HTTP:
+            headers = await anyio.to_thread.run_sync(lambda: header_names(source_texts(self._acquired, documents=True)))
+        if action.what != "headers":
+            variables = await anyio.to_thread.run_sync(source_variables, self._acquired)
+        return Observation(number=action.number, usable=False, variables=variables, headers=headers)
 
     async def _renew(self) -> bool:
         """Install the dependencies of the release's time; False when there are none to be had, or the same."""

@@ -62,6 +62,7 @@ async def spoken_to(session: Session, options: RunOptions, adjustment: Adjustmen
         limits=options.limits,
         name=session.name,
         ways=ways_to_show(session.credentials),
+        standing=adjustment.headers,
     ) as http:
         session.serves_elsewhere(http.finish)
         _offering(http, options)

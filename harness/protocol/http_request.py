@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -87,10 +87,14 @@ def header_value(text: str) -> str:
 
 
 class Credentials:
-    """Ways to show who we are, each a header and its value; `shown`: the one that is sent with each message."""
+    """Ways to show who we are, each a header and its value; `shown`: the one that is sent with each message.
 
-    def __init__(self, ways: Sequence[tuple[str, str]] = ()) -> None:
+    `standing`: headers that go with every message anyhow.
+    """
+
+    def __init__(self, ways: Sequence[tuple[str, str]] = (), standing: Mapping[str, str] | None = None) -> None:
         self._ways = tuple(ways)
+        self._standing = dict(standing or {})
         self._untried = iter(self._ways)
         self.shown: tuple[str, str] | None = None
 
@@ -107,6 +111,7 @@ class Credentials:
 
     def on(self, headers: dict[str, str], *, which: str = "kept") -> dict[str, str]:
         """The headers with what is shown, without it (`none`), or with one that was never given out (`wrong`)."""
+        headers = replaced(headers, self._standing)
         if which == "wrong":
             name = self.header or "Authorization"
             other = sha256("\n".join(map(":".join, self._ways)).encode()).hexdigest()[:40]

@@ -7,7 +7,7 @@ Redirects are not followed, nothing is compressed, and streams that end are resu
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import anyio
@@ -49,8 +49,7 @@ MOST_OPEN = 32
 #: How often a stream that ended without the answer is asked for again, and how long is waited before.
 MOST_RESUMES = 5
 RESUME_SECONDS = (0.1, 2.0)
-#: Facts about statuses and headers that are noted in one session.
-MOST_NOTES = 200
+MOST_NOTES = 200  # facts about statuses and headers, in one session
 _SESSIONLESS = frozenset({400, 404, 405})
 _UNKNOWN = frozenset({401, 403})
 _GREETINGS = frozenset({"initialize", "server/discover"})
@@ -67,14 +66,15 @@ async def http_session(
     name: str = "main",
     phase: str = Phase.START,
     ways: Sequence[tuple[str, str]] = (),
+    standing: Mapping[str, str] | None = None,
 ) -> AsyncIterator[HttpSession]:
-    """A session with what listens on `port`, at `path`. The first message waits until somebody does.
+    """A session with what listens on `port`, at `path`; the first message waits until somebody does.
 
-    `ways`: headers and values by which a credential may be shown, tried in turn where the greeting is refused. Raises
-    what the body raises, unwrapped.
+    `ways`: headers and values by which a credential may be shown, tried in turn where the greeting is refused.
+    `standing`: headers that go with every request. Raises what the body raises, unwrapped.
     """
     session = HttpSession(connect, sink, port=port, path=path, limits=limits, name=name, phase=phase)
-    session.credentials = Credentials(ways)
+    session.credentials = Credentials(ways, standing)
     async with running(session):
         try:
             yield session

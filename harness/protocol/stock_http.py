@@ -7,7 +7,7 @@ bear.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -34,14 +34,15 @@ _UNKNOWN = frozenset({401, 403})
 
 @dataclass(frozen=True)
 class HttpPlace:
-    """Where a server listens. `ways`: headers by which a credential may be shown to it; `older`: it speaks HTTP with
-    SSE, as revision 2024-11-05 has it.
+    """Where a server listens. `ways`: headers by which a credential may be shown to it; `standing`: headers that go
+    with every request; `older`: it speaks HTTP with SSE, as revision 2024-11-05 has it.
     """
 
     connect: Connect
     port: int
     path: str
     ways: Sequence[tuple[str, str]] = ()
+    standing: Mapping[str, str] | None = None
     older: bool = False
 
 
@@ -51,7 +52,7 @@ class HttpRelay(Relay):
     def __init__(self, process: anyio.abc.Process, keeper: Keeper, place: HttpPlace) -> None:
         super().__init__(process, keeper)
         self._place = place
-        self._credentials = Credentials(place.ways)
+        self._credentials = Credentials(place.ways, place.standing)
         self._totals = Totals(keeper.limits)
         self._reached = False
 

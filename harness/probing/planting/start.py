@@ -41,6 +41,7 @@ def _texts(adjustment: Adjustment) -> list[tuple[CanaryPlace, str, str, tuple[st
         for name, text in sorted(adjustment.environment.items())
     ]
     texts += [(CanaryPlace.ARGUMENT, "arguments", text, ()) for text in adjustment.arguments]
+    texts += [(CanaryPlace.ARGUMENT, f"header {n}", t, services_of(n)) for n, t in sorted(adjustment.headers.items())]
     for path, text in sorted(adjustment.files.items()):
         place = CanaryPlace.WORKSPACE if path.startswith("workspace/") else CanaryPlace.HOME
         texts.append((place, f"~/{path}", text, services_of(path)))
@@ -65,6 +66,7 @@ def retold(adjustment: Adjustment, old: Material, new: Material) -> Adjustment:
         update={
             "arguments": tuple(map(tell, adjustment.arguments)),
             "environment": {name: tell(text) for name, text in adjustment.environment.items()},
+            "headers": {name: tell(text) for name, text in adjustment.headers.items()},
             "files": {path: tell(text) for path, text in adjustment.files.items()},
         }
     )

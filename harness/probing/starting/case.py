@@ -24,8 +24,9 @@ class StartFacts:
 
     `argv`: the entry's own; `arguments` and `environment`: what the operator gave, which always wins (names only).
     `own_command`: the operator gave the whole command. `renewable`: dependencies can be resolved as of the release.
-    `gateway`: a port inside can be reached. `readable`: the target's source can be read for names of variables. `seed`:
-    see `Material`; `material`: the source made from it, where somebody wants to know what comes of it.
+    `gateway`: a port inside can be reached; `http`: it is spoken to over HTTP from the first. `readable`: the target's
+    source can be read for names of variables. `seed`: see `Material`; `material`: the source made from it,
+    where somebody wants to know what comes of it.
     """
 
     argv: tuple[str, ...]
@@ -38,6 +39,7 @@ class StartFacts:
     renewable: bool = False
     readable: bool = False
     gateway: bool = False
+    http: bool = False
     material: Material | None = field(default=None, compare=False)
 
 
@@ -51,7 +53,13 @@ class Case:
     material: Material
     text: str
     source_variables: tuple[str, ...] = ()
+    source_headers: tuple[str, ...] = ()
     lines: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def over_http(self) -> bool:
+        """Whether the attempt was spoken to over HTTP."""
+        return self.facts.http or self.adjustment.port is not None
 
     def holds(self, name: str) -> bool:
         """True when a variable of this name was given, by the operator or by an attempt."""
@@ -88,6 +96,7 @@ def case_of(
     seen: Observation,
     material: Material,
     source_variables: Sequence[str] = (),
+    source_headers: Sequence[str] = (),
 ) -> Case:
     """The case that an observation is; what the target printed is bounded and stripped of escapes and boxes."""
     raw = "\n".join([seen.stderr, *seen.output, seen.refusal])
@@ -102,5 +111,6 @@ def case_of(
         material=material,
         text="\n".join(lines),
         source_variables=tuple(source_variables),
+        source_headers=tuple(source_headers),
         lines=lines,
     )

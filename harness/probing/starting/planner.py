@@ -47,6 +47,7 @@ class StartPlanner:
         self._whys: set[str] = set()
         self._cases: list[tuple[Case, tuple[Remedy, ...]]] = []
         self._variables: tuple[str, ...] | None = None
+        self._headers: tuple[str, ...] = ()
         self._answered: tuple[Adjustment, int] | None = None
         self._telling: Case | None = None
         self._for_tools = 0
@@ -118,7 +119,7 @@ class StartPlanner:
         self._result = seen
         if answered:
             self._answered = adjustment, self._attempt
-        case = case_of(self._facts, adjustment, seen, self._material, self._variables or ())
+        case = case_of(self._facts, adjustment, seen, self._material, self._variables or (), self._headers)
         if not self._current.guess or self._telling is None:
             self._telling = case
         if _complete(seen):
@@ -169,8 +170,9 @@ class StartPlanner:
 
     def _learn(self, names: tuple[str, ...]) -> None:
         self._variables = names
+        self._headers = self._seen.headers if self._seen else ()
         self._cases = [
-            (case_of(case.facts, case.adjustment, case.seen, self._material, names), remedies)
+            (case_of(case.facts, case.adjustment, case.seen, self._material, names, self._headers), remedies)
             for case, remedies in self._cases
         ]
 

@@ -26,6 +26,8 @@ def differences(adjustment: Adjustment) -> str:
         parts.append(f"planted variables {', '.join(names[:_NAMES])}{more}")
     if adjustment.files:
         parts.append(f"planted files {', '.join(f'~/{path}' for path in sorted(adjustment.files))}")
+    if adjustment.headers:
+        parts.append(f"headers {', '.join(sorted(adjustment.headers))}")
     if adjustment.port is not None:
         parts.append(f"HTTP on port {adjustment.port}, {adjustment.path}")
     return "; ".join(parts) or "nothing added"

@@ -7,7 +7,7 @@ import pytest
 from harness.model.call import Call, Outcome, Purpose
 from harness.model.options import ActiveLevel, NetworkChoice, RunOptions
 from harness.model.payload import BoundaryKind, Effect, EffectKind, PayloadClass
-from harness.model.plan import ActionKind, Observation
+from harness.model.plan import ActionKind, Adjustment, Observation
 from harness.model.surface import Item, ItemKind, Surface
 from harness.model.world import World
 from harness.pipeline.entropy import Entropy
@@ -22,6 +22,9 @@ from harness.probing.calls.planner import CallPlanner
 from harness.probing.calls.subjects import subjects_of
 from harness.probing.oracle import Case, hits
 from harness.probing.payloads.headers import header_names
+from harness.probing.starting.case import StartFacts, case_of
+from harness.probing.starting.headers import asked, read
+from harness.probing.starting.material import Material
 from harness.sandbox.base import LaunchSpec
 
 SPEC = LaunchSpec(image="base", volume=None, argv=("s", "/home/user/workspace"), seed=planted_files())
@@ -170,3 +173,35 @@ def test_only_credentials_that_a_server_asks_others_for_are_its_own() -> None:
         "d",
     )
     assert ways_to_show(("c",)) == (("Authorization", "Bearer c"), ("X-API-Key", "c"))
+
+
+@pytest.mark.parametrize(
+    ("refusal", "sent"),
+    [
+        ("error 401: HTTP status 401: missing header X-Acme-Api-Key", ["X-Acme-Api-Key"]),
+        ("error 401: HTTP status 401: who are you? (Bearer token wanted)", ["Authorization"]),
+        ("error 500: HTTP status 500: X-Acme-Api-Key", []),
+        ("error -32600: Invalid Request", []),
+    ],
+)
+def test_a_start_sends_the_headers_that_its_refusal_asked_for(refusal: str, sent: list[str]) -> None:
+    facts = StartFacts(argv=("s",), home="/home/user", workspace="/home/user/workspace", seed="00", http=True)
+    case = case_of(facts, Adjustment(), Observation(number=1, usable=False, refusal=refusal), Material("00"))
+    proposals = list(asked(case))
+    assert [sorted(p.adjustment.headers) for p in proposals] == ([sent] if sent else [])
+    assert all(len(value) > 20 for p in proposals for value in p.adjustment.headers.values())
+    if sent:
+        case = case_of(facts, proposals[0].adjustment, case.seen, Material("00"))
+        assert list(asked(case)) == []
+
+
+def test_one_that_lists_no_tools_over_http_is_sent_what_its_source_reads() -> None:
+    seen = Observation(number=1, usable=True, tools=0)
+
+    def sent(*, http: bool) -> list[list[str]]:
+        facts = StartFacts(argv=("s",), home="/h", workspace="/w", seed="00", http=http)
+        case = case_of(facts, Adjustment(), seen, Material("00"), (), header_names([SOURCE]))
+        return [sorted(p.adjustment.headers) for p in read(case)]
+
+    assert sent(http=True) == [["X-Acme-Site-Url", "X-Acme-Token"]]
+    assert sent(http=False) == []

@@ -132,7 +132,10 @@ async def spoken(
     script, ledger = Script(play, refusals), Ledger()
     limits = limits or Limits()
     with anyio.fail_after(20):
-        async with http_session(script.connect, ledger, port=8000, path="/mcp", limits=limits, ways=ways) as session:
+        standing = {"X-Standing": "here"}
+        async with http_session(
+            script.connect, ledger, port=8000, path="/mcp", limits=limits, ways=ways, standing=standing
+        ) as session:
             yield session, script, ledger
 
 
@@ -305,6 +308,7 @@ async def test_who_asks_who_we_are_is_shown_the_next_credential_until_one_fits()
     shown = [asked.headers.get("authorization") for asked in script.of("POST")]
     assert shown[:5] == [None, "Bearer a", "Bearer b", "Bearer b", None]
     assert script.of("POST")[4].headers["host"] == "elsewhere.example"
+    assert all(asked.headers["x-standing"] == "here" for asked in script.asked)
 
     async with spoken(always(http(401)), ways=ways) as (session, script, _):
         greeting = await greet(session, start_timeout=5, call_timeout=5)
