@@ -520,6 +520,16 @@ def test_an_answer_is_judged_once() -> None:
     assert found(begun().send(sent, reply=HttpReply(status=200)).judge()) == {}  # its message is what tells
 
 
+@pytest.mark.parametrize("rule", ["access.rebinding", "access.authentication"])
+def test_who_may_not_ask_and_is_served_has_rules_of_its_own(rule: str) -> None:
+    assert found(over_http(200, FOREIGN, accepted=Severity.MEDIUM, fault=rule)) == {rule: Severity.MEDIUM}
+    assert found(over_http(403, FOREIGN, accepted=Severity.MEDIUM, fault=rule)) == {}
+    sent = probe("H19", family=Family.HTTP, http=FOREIGN, accepted=Severity.MEDIUM, fault=rule)
+    answered = begun().send(sent, response(result={"tools": []}), reply=HttpReply(status=200)).judge()
+    refused = begun().send(sent, response(), reply=HttpReply(status=200)).judge()
+    assert (found(answered), found(refused)) == ({rule: Severity.MEDIUM}, {})
+
+
 def test_an_unspecified_request_may_be_answered_and_no_session_adopted() -> None:
     assert found(over_http(200, CHOSEN, {"mcp-session-id": "fresh"}, must=Must.LIVE)) == {}
     assert found(over_http(200, CHOSEN, {"mcp-session-id": "chosen"}, must=Must.LIVE)) == {

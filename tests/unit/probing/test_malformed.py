@@ -242,6 +242,8 @@ def test_probes_unfold_for_each_revision_and_transport(revision: str, transport:
     assert ("R16" in ids) is (revision == "2025-03-26") and ("R17" in ids) is (revision > "2025-03-26")
     assert ("L01" in ids) is (era is Era.HANDSHAKE) and ("M02" in ids) is (era is Era.STATELESS)
     assert any(probe.http for probe in probes) is (transport is Transport.HTTP)
+    more = {probe.id for probe in CATALOG.probes(surface, transport, Ids(), credential="X-API-Key")} - ids
+    assert more == ({"H18", "H20"} if transport is Transport.HTTP else set())
 
 
 def test_no_probe_calls_a_tool_with_valid_arguments() -> None:
