@@ -124,14 +124,14 @@ class Recorder:
         self._know(finished=True, timing=self._timing, grade=weaker(self._manifest.grade, self._bundle.grade))
 
     async def _stages(self, ref: TargetRef, sandbox: Sandbox) -> None:
-        if self._options.recorder in (RecorderChoice.AUTO, RecorderChoice.EBPF):
-            with suppress(HarnessError):  # said when it is needed
-                await sandbox.prepare_recorder()  # it starts while the target is fetched
         if self._options.network is not NetworkChoice.NONE:
             self._know(network=str(self._options.network))
             with suppress(HarnessError):
-                if not self._options.stealth:
+                if not self._options.stealth:  # first what takes longest, while the target is fetched
                     await sandbox.prepare_network(2 if self._options.stock_client else 1)
+        if self._options.recorder in (RecorderChoice.AUTO, RecorderChoice.EBPF):
+            with suppress(HarnessError):  # said when it is needed
+                await sandbox.prepare_recorder()
         with self._phase(Phase.FETCH):
             acquired = self.acquired or await acquire(
                 ref, self._options, packages_dir(), self._progress.note, images=sandbox.image

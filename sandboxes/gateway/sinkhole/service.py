@@ -25,8 +25,9 @@ from sinkhole.wire import FrameError, FrameReader, encode
 from sinkhole.world import World
 
 MOST_CONNECTIONS = 2048
-#: After the target's end its connections end by themselves; how long what is on its way is waited for.
-SETTLE_SECONDS, QUIET_SECONDS = 3.0, 0.05
+#: After the target's end its connections end by themselves; how long what is on its way is waited for. It goes over
+#: loopback, in one go: what is to come is there, and only has to be taken, a turn of the loop for each step.
+SETTLE_SECONDS, QUIET_SECONDS, QUIET_TURNS = 3.0, 0.005, 3
 CAPTURE_CHUNK = 1 << 20
 _READ = 64 << 10
 
@@ -228,8 +229,9 @@ class Service:
     async def _end(self) -> None:
         """Let what is on its way arrive, tell of what is still open, hand over the capture, and say goodbye."""
         with anyio.move_on_after(SETTLE_SECONDS):
-            seen = -1
-            while self._live or seen != self._accepted:
+            seen, quiet = -1, 0
+            while quiet < QUIET_TURNS:
+                quiet = 0 if self._live or seen != self._accepted else quiet + 1
                 seen = self._accepted
                 await anyio.sleep(QUIET_SECONDS)
         for connection, scope in list(self._live.items()):
