@@ -60,12 +60,13 @@ class Exchange:
         Raises `UnsendableRequest`.
         """
         try:
-            request = h11.Request(method=method, target=target, headers=[*headers])
+            given = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers]
+            request = h11.Request(method=method, target=target, headers=given)
             data = self._connection.send(request) or b""
             if body:
                 data += self._connection.send(h11.Data(data=body)) or b""
             data += self._connection.send(h11.EndOfMessage()) or b""
-        except h11.LocalProtocolError as error:
+        except (h11.LocalProtocolError, UnicodeError) as error:
             raise UnsendableRequest(str(error)) from error
         with suppress(anyio.BrokenResourceError, OSError):
             await self._stream.send(data)

@@ -84,8 +84,9 @@ class HttpRelay(Relay):
                 request, body = await self._request(client, side)
                 exchange, head = await self._asked(request, body)
                 try:
-                    headers = [(n, v) for n, v in head.headers.items() if n not in _OF_THE_CONNECTION]
-                    started = h11.Response(status_code=head.status, headers=[*headers, ("Connection", "close")])
+                    said = [(n, v) for n, v in head.headers.items() if n not in _OF_THE_CONNECTION]
+                    headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in (*said, ("Connection", "close"))]
+                    started = h11.Response(status_code=head.status, headers=headers)
                     await self._answer(client, side, started, exchange, events=head.content_type == EVENTS)
                 finally:
                     await exchange.aclose()
@@ -104,6 +105,8 @@ class HttpRelay(Relay):
                 request = event
             elif isinstance(event, h11.Data):
                 body += bytes(event.data)
+                if len(body) > self.keeper.limits.line_bytes:  # the child handled a target's bytes
+                    raise anyio.EndOfStream
             elif isinstance(event, h11.EndOfMessage) and request is not None:
                 if body:
                     self.keeper.record(Direction.SENT, [_line(body, self.keeper.limits)])

@@ -283,6 +283,19 @@ async def test_a_server_of_the_first_revision_is_spoken_to_at_the_endpoint_it_na
     assert ledger.anomalies() == []
 
 
+async def test_a_session_id_is_given_back_as_it_came_or_not_at_all() -> None:
+    def gives(asked: Asked) -> list[bytes] | None:
+        said = server(asked)
+        return [piece.replace(b"s-1", b"s-\xe9") for piece in said] if said is not None else None
+
+    async with spoken(gives) as (session, script, _):
+        assert (await greet(session, start_timeout=5, call_timeout=5)).failure is None
+        assert isinstance(await session.request("tools/list", timeout=5), Answer)
+        session.headers = {"X-Odd": "\u20ac"}
+        assert isinstance(await session.request("tools/list", timeout=5), TimedOut | Closed)
+    assert script.asked[-1].headers["mcp-session-id"] == "s-\xe9"
+
+
 async def test_who_asks_who_we_are_is_shown_the_next_credential_until_one_fits() -> None:
     ways = (("Authorization", "Bearer a"), ("Authorization", "Bearer b"), ("X-API-Key", "c"))
 
