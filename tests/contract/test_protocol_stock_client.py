@@ -13,7 +13,7 @@ import anyio.abc
 import pytest
 
 from harness.model.options import Limits
-from harness.model.recording import Direction, Event, FrameEvent, StockClientEvent
+from harness.model.recording import Direction, Event, FrameEvent, LimitEvent, StockClientEvent
 from harness.model.surface import Era
 from harness.protocol.stock_client import _verdict, check, prestart
 from harness.protocol.stock_http import HttpPlace
@@ -44,9 +44,11 @@ async def started(file: str, *arguments: str, stderr: int | None = None) -> Asyn
             await process.aclose()
 
 
-async def over_http(mode: str, *, older: bool = False, path: str = "/mcp") -> tuple[StockClientEvent, Ledger]:
+async def over_http(
+    mode: str, *, older: bool = False, path: str = "/mcp", file: str = "honest_http.py", limits: Limits | None = None
+) -> tuple[StockClientEvent, Ledger]:
     """What the SDK makes of the sample server over HTTP, and what passed."""
-    async with started("honest_http.py", "--port", "0", "--path", path, mode, stderr=subprocess.PIPE) as server:
+    async with started(file, "--port", "0", "--path", path, mode, stderr=subprocess.PIPE) as server:
         assert server.stderr is not None
         said = b""
         while b"\n" not in said:
@@ -57,9 +59,9 @@ async def over_http(mode: str, *, older: bool = False, path: str = "/mcp") -> tu
             return await anyio.connect_tcp("127.0.0.1", port)
 
         ledger = Ledger()
-        async with prestart() as client:
+        async with prestart(limits) as client:
             place = HttpPlace(connect, port, path, older=older)
-            event = await client.check(place, timeout=30, era=Era.HANDSHAKE, sink=ledger)
+            event = await client.check(place, timeout=5 if limits else 30, era=Era.HANDSHAKE, sink=ledger)
         return event, ledger
 
 
@@ -71,6 +73,15 @@ async def test_it_works_over_http_too(mode: str) -> None:
     sent = [frame.raw for frame in frames if frame.direction is Direction.SENT]
     received = [frame.raw for frame in frames if frame.direction is Direction.RECEIVED]
     assert any(b'"tools/list"' in raw for raw in sent) and any(b'"add"' in raw for raw in received)
+
+
+@pytest.mark.parametrize("mode", ["deaf", "flood"])
+async def test_over_http_a_hostile_server_is_bounded(mode: str) -> None:
+    limits = Limits(stdout_bytes=1 << 20)
+    event, ledger = await over_http(mode, file="faulty_http.py", limits=limits)
+    assert event.works is False and event.error
+    seen = [limit.seen for limit in ledger.events if isinstance(limit, LimitEvent)]
+    assert bool(seen) is (mode == "flood") and all(limits.stdout_bytes < size < 4 << 20 for size in seen)
 
 
 async def test_over_http_a_server_that_is_gone_is_no_working_one() -> None:
