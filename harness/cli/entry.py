@@ -8,7 +8,11 @@ import sys
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from harness.cli.main import guarded  # noqa: E402 - the line above has to come first
+from harness.pipeline import early  # noqa: E402 - the line above has to come first
+
+early.begin(sys.argv[1:])
+
+from harness.cli.main import guarded  # noqa: E402 - children load their modules beside ours
 
 
 def main() -> None:

@@ -23,8 +23,10 @@ from harness.model.payload import Payload
 from harness.model.plan import Adjustment
 from harness.model.recording import Manifest, Phase
 from harness.model.target import Acquired, EntryPoint, TargetRef
+from harness.pipeline.adopted import adopt
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.driver import Driver
+from harness.pipeline.early import STOCK_CHILD
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.fallback import choose_recorder
 from harness.pipeline.launching import target_errors
@@ -170,7 +172,7 @@ class Recorder:
             async with AsyncExitStack() as stack:
                 client = None
                 if self._options.stock_client:
-                    client = await stack.enter_async_context(prestart(self._options.limits))
+                    client = await stack.enter_async_context(prestart(self._options.limits, await adopt(STOCK_CHILD)))
                 driver = Driver(sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client)
                 if self._plan is not None:
                     await driver.run(self._plan(supply.facts()), self._options.timeout)

@@ -5,7 +5,6 @@ A child that hangs is killed, one that dies is counted; what either means is `an
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -23,10 +22,9 @@ from harness.analyzers.engine import failed_result, list_analyzers, run_one
 from harness.model.base import Record
 from harness.model.options import Limits
 from harness.model.result import AnalyzerResult, AnalyzerStatus
+from harness.pipeline.adopted import adopt
+from harness.pipeline.early import WORKER
 from harness.pipeline.worker import READY, RESULTS, Job, Outcome, Stop
-
-#: -I: neither the working directory nor the environment may add modules.
-COMMAND = (sys.executable, "-I", "-m", "harness.pipeline.worker")
 
 #: How long the nursery may take to say that a killed child is gone.
 STOP_SECONDS = 5.0
@@ -240,10 +238,12 @@ class _Executor:
 
 
 @asynccontextmanager
-async def worker_pool(jobs: int, limits: Limits, command: Sequence[str] = COMMAND) -> AsyncIterator[WorkerPool]:
+async def worker_pool(jobs: int, limits: Limits, command: tuple[str, ...] = WORKER) -> AsyncIterator[WorkerPool]:
     """A pool whose processes are gone at exit. `command` starts the nursery (another one in tests)."""
     # A session of its own: a Ctrl-C at the terminal reaches it only through us.
-    process = await anyio.open_process(command, stderr=DEVNULL, start_new_session=True)
+    process: anyio.abc.Process | None = await adopt(command)
+    if process is None:
+        process = await anyio.open_process(command, stderr=DEVNULL, start_new_session=True)
     try:
         pool = WorkerPool(process, jobs, limits)
         async with anyio.create_task_group() as tasks:

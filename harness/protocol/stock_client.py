@@ -93,14 +93,17 @@ class StockClient:
 
 
 @asynccontextmanager
-async def prestart(limits: Limits | None = None) -> AsyncIterator[StockClient]:
+async def prestart(
+    limits: Limits | None = None, process: anyio.abc.Process | None = None
+) -> AsyncIterator[StockClient]:
     """Start the child, which loads the SDK meanwhile (about 0.5 s of CPU); killed at exit if it still runs.
 
-    Raises HarnessError when it can't be started.
+    `process`: a child that was started already. Raises HarnessError when it can't be started.
     """
     try:
-        # -I: neither the working directory nor the environment may add modules; both can be a target's.
-        process = await anyio.open_process([sys.executable, "-I", "-m", "harness.protocol.stock_child"], env={})
+        if process is None:
+            # -I: neither the working directory nor the environment may add modules; both can be a target's.
+            process = await anyio.open_process([sys.executable, "-I", "-m", "harness.protocol.stock_child"], env={})
     except OSError as error:
         raise HarnessError(f"the stock client could not be started: {error.strerror or error}") from error
     try:

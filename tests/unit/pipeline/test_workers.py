@@ -16,8 +16,9 @@ from harness.assessment.policy_model import PRESETS
 from harness.model.options import Limits
 from harness.model.result import AnalyzerStatus, Selection, Verdict
 from harness.pipeline.bundle import BundleWriter
+from harness.pipeline.early import WORKER
 from harness.pipeline.entropy import Entropy
-from harness.pipeline.workers import COMMAND, worker_pool
+from harness.pipeline.workers import worker_pool
 
 pytestmark = pytest.mark.anyio
 
@@ -84,11 +85,11 @@ async def test_a_misbehaving_child_is_a_failed_result_and_costs_no_other(kind: s
 async def test_light_analyzers_share_one_process_and_run_singly_when_it_dies(bundle: Path) -> None:
     program = NURSERY.replace('job.analyzer != "definitions"', "not job.others").format(program="os._exit(7)")
     names = ["protocol", "behavior.exec", "behavior.files"]
-    for command in ((sys.executable, "-c", program), COMMAND):
+    for command in ((sys.executable, "-c", program), WORKER):
         async with worker_pool(2, Limits(), command) as pool:
             results = await pool.executor(bundle, trust_unsealed=True)(names)
             assert set(results) == set(names) and not any(result.status.failed for result in results.values())
-            assert pool._number == (1 if command is COMMAND else 4)
+            assert pool._number == (1 if command is WORKER else 4)
 
 
 async def test_results_come_in_the_operators_order_and_stubs_need_no_child(bundle: Path) -> None:
