@@ -11,6 +11,7 @@ import os
 import secrets
 import sys
 import urllib.request
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -104,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
             return failure(number, -32602, "unknown tool or arguments")
         try:
             return done(number, {"content": [{"type": "text", "text": tool(arguments)}]})
-        except (Refused, OSError, ValueError) as error:
+        except (Refused, OSError, ValueError, HTTPException) as error:
             return done(number, {"content": [{"type": "text", "text": str(error)}], "isError": True})
 
     # HTTP

@@ -1,7 +1,7 @@
 """Payloads in the headers of the request that carries a valid call, over HTTP. Pure.
 
-A header is read the same way whichever tool is called, so each is tried with few of them: those whose names share a
-word with it, else the first. The call's arguments stay the benign ones.
+Most headers are read the same way whichever tool is called, so each is tried with few of them: those whose names share
+a word with it, else the first. The call's arguments stay the benign ones.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from harness.probing.synthesis.words import words_of
 PLACE = "header"
 #: The header by which a browser says which name it believes to speak to.
 HOST = "Host"
-#: Bounds: headers that take an address and others, subjects for each, and payloads at one whose name says what it is
-#: for, and at any other.
+#: Bounds: headers that take an address and others, subjects for each that share a word with it, or where none
+#: does, and payloads at one whose name says what it is for, and at any other.
 MOST_ADDRESSES = 12
 MOST_OTHERS = 8
 MOST_SUBJECTS = 2
+MOST_UNTOLD = 4
 MOST_NAMED = 20
 MOST_UNNAMED = 8
 MOST_VALUE = 4_000
@@ -170,7 +171,14 @@ class HeaderKit:
             return _token(world, name)
         if header_points([name]):
             return f"http://www.{world.domain}"
-        return next((world.root for point in other_points([name]) if point.role in ("directory", "path")), "sample")
+        role = next((point.role for point in other_points([name])), "")
+        files = (item.path for item in world.items if item.where == "inside" and item.kind == _kind_of(role))
+        return world.root if role == "directory" else next(files, "sample")
+
+
+def _kind_of(role: str) -> str:
+    """The kind of planted thing that a header of this role names in a benign request."""
+    return {"path": "file", "database": "database"}.get(role, "")
 
 
 def _token(world: World, name: str) -> str:
@@ -179,10 +187,10 @@ def _token(world: World, name: str) -> str:
 
 
 def _speaking_of(name: str, subjects: Sequence[Subject]) -> tuple[Subject, ...]:
-    """The subjects to try a header with."""
+    """The subjects to try a header with; where no name tells, the first few."""
     words = set(words_of(name)) - {"x"}
     shared = [subject for subject in subjects if words & set(words_of(subject.name))]
-    return tuple(shared[:MOST_SUBJECTS] or subjects[:1])
+    return tuple(shared[:MOST_SUBJECTS] or subjects[:MOST_UNTOLD])
 
 
 def _spent(payload: Payload) -> bool:

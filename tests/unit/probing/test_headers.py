@@ -65,6 +65,8 @@ def test_a_header_is_tried_with_the_tools_that_share_a_word_with_it_and_with_its
     found = list(given.attacks(subjects, here, boundaries, network=NetworkChoice.ANSWER))
     own = [(s.name, a) for s, a in found if a.argument.lower() != "host"]
     assert {name for name, _ in own} == {"get_acme_issue"}
+    others = kit(seen, "X-Other-Url").attacks(subjects, here, boundaries, network=NetworkChoice.ANSWER)
+    assert {s.name for s, a in others if a.argument == "X-Other-Url"} == {"list_pages", "get_acme_issue", "search"}
     assert {a.argument for _, a in own} == {"X-Acme-Site-Url", "acme-folder"}
     addresses = {a.payload.payload_class for _, a in own if a.argument == "X-Acme-Site-Url"}
     folders = {a.payload.payload_class for _, a in own if a.argument == "acme-folder"}
