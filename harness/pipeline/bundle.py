@@ -163,15 +163,17 @@ class BundleWriter:
         Past the bound only what matters most is kept (programs, connections, decoys, heartbeats); the rest is counted
         in `dropped_kernel_events`, by which the session's record is known not to be whole.
         """
+        lines: list[bytes] = []
         for event in events:
             self._kernel_events += 1
             if self._kernel_events > self._limits.kernel_events and not _matters(event):
                 self.dropped_kernel_events += 1
                 continue
             self._seq += 1
-            event = event.model_copy(update={"seq": self._seq})
-            self._write(self._events, event)
+            event.give_number(self._seq)
+            lines.append(self._line(event))
             self._tell(event)
+        self._events.write(b"".join(lines))
 
     def _frame(self, event: FrameEvent) -> None:
         keep = self._limits.frame_keep_bytes if not self._shortening else SHORT_FRAME_BYTES
@@ -242,9 +244,12 @@ class BundleWriter:
 
     def _write(self, file: IO[bytes] | zstandard.ZstdCompressionWriter, record: Record) -> int:
         """Append a record as a line; returns the line's bytes, which escapes can make six times those of its text."""
-        line = self._redactor.data(record.model_dump_json().encode()) + b"\n"
+        line = self._line(record)
         file.write(line)
         return len(line)
+
+    def _line(self, record: Record) -> bytes:
+        return self._redactor.data(record.model_dump_json().encode()) + b"\n"
 
     def _close(self) -> None:
         if not self._messages.closed:

@@ -36,7 +36,8 @@ int keep_complaint(enum libbpf_print_level level, const char *format, va_list ar
 /* calls.c: what to record, by the machine's own call numbers */
 void choose_calls(void);
 
-/* rings.c: what the kernel part left there */
+/* rings.c: what the kernel part left there; bytes of records taken since it was last set to 0 */
+extern unsigned long drained;
 int view(struct ring_view *ring, int map, unsigned long size);
 int drain(struct ring_view *ring);
 

@@ -9,6 +9,8 @@
 #define DISCARD (1U << 30) /* BPF_RINGBUF_DISCARD_BIT */
 #define RECORD_HEAD 8      /* BPF_RINGBUF_HDR_SZ */
 
+unsigned long drained;
+
 int view(struct ring_view *ring, int map, unsigned long size)
 {
     unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE);
@@ -95,6 +97,7 @@ int drain(struct ring_view *ring)
         at += (size + RECORD_HEAD + 7UL) / 8 * 8;
     }
     __atomic_store_n(ring->consumed, at, __ATOMIC_RELEASE);
+    drained += end - start;
     head.size = end - start - (u32)sizeof head;
     if (head.size > 0) {
         memcpy(out + start, &head, sizeof head);
