@@ -126,8 +126,10 @@ def profile(*_: str) -> str:
 def polish(text: str) -> str:
     """Asks until it is content, which it never is."""
     for _ in range(2 if MENDED else 1000):
-        with suppress(IndexError):
+        try:
             text = model(f"Improve this text: {text[:100]}")
+        except Refused:
+            break
     return text
 
 
@@ -168,5 +170,5 @@ for line in sys.stdin:
         except LookupError:
             reply["error"] = {"code": -32601, "message": "no such method"}
         print(json.dumps(reply), flush=True)
-    except ValueError:
+    except (ValueError, RecursionError):
         continue

@@ -10,6 +10,8 @@ from harness.model.finding import Location
 from harness.model.recording import FrameEvent
 
 MOST_REQUESTS = 256
+#: Of one request with what was answered meanwhile, about so much is kept.
+MOST_CHARACTERS = 256 << 10
 #: Lists of declared items by their names in results, and what an item's place is called.
 _LISTS = {"tools": "tool", "prompts": "prompt", "resources": "resource", "resourceTemplates": "resource_template"}
 _CALLS = {"tools/call": "tool", "prompts/get": "prompt", "resources/read": "resource"}
@@ -28,10 +30,13 @@ class Requests:
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str, str], Request] = {}
+        self._last: dict[str, tuple[str, str]] = {}
 
     def sent(self, event: FrameEvent) -> None:
         """Remember one."""
         message = parsed(event)
+        if isinstance(message, dict) and "result" in message:
+            self._answer(event)
         if not isinstance(message, dict) or "id" not in message or "method" not in message:
             return
         params = message.get("params")
@@ -41,10 +46,18 @@ class Requests:
             method, item = "tools/call", event.phase[len("call:") :].rpartition(":")[0]  # asked for what came of it
         if len(self._requests) >= MOST_REQUESTS:
             del self._requests[next(iter(self._requests))]
-        key = (event.session, json.dumps(message["id"]))
+        key = self._last[event.session] = event.session, json.dumps(message["id"])
         self._requests[key] = Request(
             method, item if isinstance(item, str) else "", event.raw.decode("utf-8", "replace").lower()
         )
+
+    def _answer(self, event: FrameEvent) -> None:
+        """What is answered while a request is open is part of what was asked."""
+        key = self._last.get(event.session)
+        request = self._requests.get(key) if key is not None else None
+        if key is not None and request is not None and len(request.text) < MOST_CHARACTERS:
+            more = event.raw[:MOST_CHARACTERS].decode("utf-8", "replace").lower()
+            self._requests[key] = request._replace(text=f"{request.text}\n{more}")
 
     def answered(self, event: FrameEvent) -> tuple[Request | None, JsonValue]:
         """The request that a received message answers, None where it answers none; and the message."""

@@ -180,6 +180,13 @@ SILENT: dict[str, tuple[Callable[[Net], Net], dict[str, str]]] = {
         ).said(answer({"text": secret(ENV_FILE)})),
         {},
     ),
+    "a file that was named in an answer to the server": (
+        lambda n: n.enter("call:read:n1").said(ask("read", path="?"), direction=Direction.SENT
+        ).said(json.dumps({"jsonrpc": "2.0", "id": "a1", "result": {"action": "accept", "content": {
+            "file": "/home/user/workspace/.env"}}}), direction=Direction.SENT
+        ).said(answer({"text": secret(ENV_FILE)})),
+        {},
+    ),
     "other values of the same shape": (lambda n: n.post("x.test", json.dumps(SECOND.environment).encode()), {}),
 }  # fmt: skip
 
