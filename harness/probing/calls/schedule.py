@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,15 +17,15 @@ _BEHIND = {Rank.OBSERVED: 0, Rank.SUGGESTED: 2, Rank.ANY: 5}
 
 
 def sparing(attacks: Iterable[Attack]) -> Iterator[Attack]:
-    """Of each class at each place only the first, but for what was seen to be for it: for what says that it takes long.
+    """Of each class at each place only the first, two where it was seen to be for it: for what says that it takes long.
 
     A task is called as one because its calls are not over at once, and each holds the session.
     """
-    known = set()
+    counts: Counter[tuple[str, str, PayloadClass]] = Counter()
     for attack in attacks:
         key = attack.argument, attack.place, attack.payload.payload_class
-        if key not in known or attack.rank is Rank.OBSERVED:
-            known.add(key)
+        counts[key] += 1
+        if counts[key] <= (2 if attack.rank is Rank.OBSERVED else 1):
             yield attack
 
 
