@@ -68,6 +68,7 @@ class LaunchSpec(Record):
     is started instead of the sandbox image `image`, and `volume` holds the gate. With `record`, a recorder sees every
     system call from the first on; its events carry `session`, and times in nanoseconds since `epoch` (CLOCK_MONOTONIC).
     `path_after` are folders for the end of PATH. `stealth`: a network namespace of its own, with a plausible interface.
+    `days_ahead`: so far ahead is the time of day that programs read who ask the C library, not with `foreign`.
     """
 
     image: str
@@ -88,6 +89,7 @@ class LaunchSpec(Record):
     epoch: int = 0
     network: NetworkChoice = NetworkChoice.NONE
     stealth: bool = False
+    days_ahead: int = 0
     authority: str = ""
     decoys: dict[str, str] = {}
     hosts: tuple[PlantedHost, ...] = ()

@@ -40,6 +40,7 @@ from harness.sandbox.hardening import (
     recorder_config,
     warden_config,
 )
+from harness.sandbox.image_spec import CLOCK_PATH
 from harness.sandbox.install_witness import Recorders
 from harness.sandbox.installer import install, install_limits, use_volume
 from harness.sandbox.lease import Lease, StateDirectory, hold_lease
@@ -383,6 +384,9 @@ def _environment(spec: LaunchSpec, path: str) -> dict[str, str]:
     given = spec.environment if spec.foreign is None else {"PATH": path, **spec.environment}
     if spec.network is not NetworkChoice.NONE:
         given = {**TRUST, **given}
+    if spec.days_ahead and spec.foreign is None:
+        preloaded = ":".join(filter(None, (CLOCK_PATH, given.get("LD_PRELOAD"))))
+        given = {**given, "LD_PRELOAD": preloaded, "FAKETIME": f"+{spec.days_ahead}d"}
     if not spec.path_after:
         return given
     return {**given, "PATH": ":".join((given.get("PATH", f"{APP}/bin:{path}"), *spec.path_after))}

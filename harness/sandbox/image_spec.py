@@ -31,9 +31,11 @@ GATE_PATH = "/usr/local/bin/entry"
 WARDEN_PATH = "/usr/bin/monitor"
 
 RECORDER_PATH = "/usr/bin/recorder"
+#: The library in every target image that moves a program's clock, where it is preloaded.
+CLOCK_PATH = "/usr/local/lib/libclock.so.1"
 
-#: The static programs: name of the folder and C file, and what they become.
-PROGRAMS = {"gate": GATE_PATH, "warden": WARDEN_PATH, "recorder": RECORDER_PATH}
+#: The static programs, and a library: name of the folder and C file, and what they become.
+PROGRAMS = {"gate": GATE_PATH, "warden": WARDEN_PATH, "recorder": RECORDER_PATH, "clock": CLOCK_PATH}
 
 BUILDER = "builder"
 RECORDER_BUILDER = "recorder-builder"
@@ -104,10 +106,10 @@ class ImageSpec(Record):
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The static programs that this image holds."""
+        """The programs of ours that this image holds."""
         if self.program:
             return (self.program,)
-        return ("gate",) if self.target else ()
+        return ("gate", "clock") if self.target else ()
 
 
 def sandboxes_dir() -> Path:
@@ -170,7 +172,8 @@ def folder_files(folder: Path) -> dict[str, Path]:
 
 def _digest(folder: Path, spec: ImageSpec) -> str:
     files = {f"{folder.name}/{name}": path for name, path in folder_files(folder).items()}
-    for program in spec.programs:
-        files[f"{program}/{program}.c"] = sandboxes_dir() / program / f"{program}.c"
     contents = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    for program in spec.programs:
+        for name, source in program_sources(program).items():
+            contents[f"{program}/{name}"] = hashlib.sha256(source).hexdigest()
     return sha256_hex(canonical_json([RECIPE, platform.machine(), contents]))

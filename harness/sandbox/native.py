@@ -1,4 +1,4 @@
-"""The static programs of the sandbox (gate, warden, recorder), compiled in a container without a network.
+"""The programs of the sandbox (gate, warden, recorder, the later clock), compiled in a container without a network.
 
 The sources go in and the programs come out as archives; nothing of this machine is mounted. What was compiled once is
 kept in the cache by the digest of source, compiler image and options.

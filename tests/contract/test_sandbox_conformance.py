@@ -6,6 +6,7 @@ import gc
 import hashlib
 import os
 import threading
+import time
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -13,7 +14,17 @@ from pathlib import Path
 
 import anyio
 import pytest
-from sandbox_providers import PROVIDERS, docker_provider, drop_volumes, python, read_all, run, running, things_left
+from sandbox_providers import (
+    IMAGE,
+    PROVIDERS,
+    docker_provider,
+    drop_volumes,
+    python,
+    read_all,
+    run,
+    running,
+    things_left,
+)
 from socket_proxy import SocketProxy
 
 from harness.model.errors import EngineError
@@ -58,6 +69,46 @@ async def test_streams_carry_ten_megabytes_of_any_bytes_both_ways(sandbox: Sandb
     outcome = await run(sandbox, python(ECHO), stdin=sent)
     assert hashlib.sha256(outcome.stdout).digest() == hashlib.sha256(sent).digest()
     assert (outcome.stderr, outcome.report.code, outcome.report.ended_by) == (b"", 0, "target")
+
+
+#: Prints: seconds since 1970, how old a new file seems, whether time outs last as long as they should.
+LATER = {
+    "python313": ("python3", "-c", """
+import os, queue, subprocess, threading, time
+def lasted(wait):
+    began = time.monotonic()
+    wait()
+    return 0.05 <= time.monotonic() - began < 5
+def get():
+    try:
+        queue.Queue().get(timeout=0.1)
+    except queue.Empty:
+        pass
+waits = [lambda: time.sleep(0.1), lambda: threading.Event().wait(0.1), get]
+open("/tmp/new", "w").close()
+print(int(subprocess.run(["date", "+%s"], capture_output=True, check=True).stdout))
+print(time.time() - os.stat("/tmp/new").st_mtime, all(map(lasted, waits)), os.listdir("/dev/shm"))
+"""),
+    "python311": ("python3", "-c", "import time; time.sleep(0.1); print(int(time.time()), True)"),
+    "node": ("node", "-e", """
+const began = performance.now();
+setTimeout(() => console.log(Math.floor(Date.now() / 1000), performance.now() - began < 5000), 100);
+"""),
+    "base": ("/bin/sh", "-c", "sleep 0.1; date +%s; echo True"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("image", sorted(LATER))
+async def test_the_clock_can_be_set_ahead_for_programs_and_their_children(sandbox: Sandbox, image: str) -> None:
+    spec = LaunchSpec(image=image, volume=None, argv=LATER[image], days_ahead=400)
+    outcome = await run(sandbox, spec)
+    assert (outcome.report.code, outcome.stderr) == (0, b"")
+    now, *rest = outcome.stdout.decode().split()
+    assert abs(int(now) - time.time() - 400 * 86400) < 60
+    if image == IMAGE:
+        assert abs(float(rest[0]) - 400 * 86400) < 60 and rest[1:] == ["True", "[]"], "times of files are the disk's"
+    else:
+        assert rest[-1] in ("True", "true")
 
 
 async def test_nothing_of_the_gate_is_on_stdout(sandbox: Sandbox) -> None:

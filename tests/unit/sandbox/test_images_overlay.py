@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.sandbox.image_overlay import append_overlay, changes, finish_script
-from harness.sandbox.image_spec import GATE_PATH, ImageSpec, image_spec
+from harness.sandbox.image_spec import CLOCK_PATH, GATE_PATH, ImageSpec, image_spec
 
 
 def spec(**fields: object) -> ImageSpec:
@@ -41,9 +41,10 @@ def test_it_is_appended_to_a_root_without_repeating_a_path(tmp_path: Path) -> No
             info = tarfile.TarInfo(name)
             info.type, info.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(info)
-    append_overlay(root, spec(target=True), {"gate": b"program"}, {})
+    append_overlay(root, spec(target=True), {"gate": b"program", "clock": b"library"}, {})
     found = contents(root)
-    assert set(found) == {".", "usr", "usr/local", "usr/local/bin", "home", "app", "input", "home/user", GATE_PATH[1:]}
+    known = {".", "usr", "usr/local", "usr/local/bin", "home"}
+    assert set(found) - known == {"app", "input", "home/user", "usr/local/lib", GATE_PATH[1:], CLOCK_PATH[1:]}
     for name in ("app", "input", "home/user"):
         assert (found[name].mode, found[name].uid, found[name].gid) == (0o700, 65532, 65532)
     gate = found[GATE_PATH[1:]]
@@ -90,7 +91,7 @@ def test_two_files_with_one_path_are_refused(tmp_path: Path) -> None:
 
 def test_equal_inputs_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("a.tar", "b.tar"):
-        append_overlay(tmp_path / name, spec(target=True), {"gate": b"program"}, {})
+        append_overlay(tmp_path / name, spec(target=True), {"gate": b"program", "clock": b"library"}, {})
     assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
 
 

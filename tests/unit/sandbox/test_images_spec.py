@@ -36,7 +36,7 @@ def test_an_image_is_one_folder(folder: Path) -> None:
     assert spec in image_specs()
     assert spec.tag == f"harness/ruby:{spec.digest[:12]}"
     assert spec.labels == {"harness.image": "ruby", "harness.digest": spec.digest}
-    assert spec.programs == ("gate",)
+    assert spec.programs == ("gate", "clock")
 
 
 def test_the_digest_follows_what_goes_in_and_nothing_else(folder: Path) -> None:
