@@ -25,6 +25,9 @@ _SUBJECT = x509.Name(
     ]
 )
 MOST_CONTEXTS = 512
+#: Days that certificates of names are valid, before and after now. Some targets live with a clock that is 400 days
+#: ahead; and Apple's clients take none that is valid for more than 825.
+VALID_BEFORE, VALID_AFTER = 30, 760
 
 
 class Authority:
@@ -37,7 +40,7 @@ class Authority:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         public = self._key.public_key()
-        builder = self._builder(_SUBJECT, public, 3650)
+        builder = self._builder(_SUBJECT, public, 400, 3650)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         builder = builder.add_extension(_usage(authority=True), critical=True)
         self.pem = builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
@@ -69,7 +72,7 @@ class Authority:
         except ValueError:
             name = x509.DNSName(host.encode("idna").decode() if not host.isascii() else host)
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])])
-        builder = self._builder(subject, self._leaf.public_key(), 90)
+        builder = self._builder(subject, self._leaf.public_key(), VALID_BEFORE, VALID_AFTER)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(_usage(authority=False), critical=True)
         builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -77,7 +80,9 @@ class Authority:
         signed = builder.sign(self._key, hashes.SHA256())
         return signed.public_bytes(serialization.Encoding.PEM)
 
-    def _builder(self, subject: x509.Name, public: ec.EllipticCurvePublicKey, days: int) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, public: ec.EllipticCurvePublicKey, before: int, after: int
+    ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
         return (
             x509.CertificateBuilder()
@@ -85,8 +90,8 @@ class Authority:
             .issuer_name(_SUBJECT)
             .public_key(public)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(days=min(days // 3, 400)))
-            .not_valid_after(now + datetime.timedelta(days=days))
+            .not_valid_before(now - datetime.timedelta(days=before))
+            .not_valid_after(now + datetime.timedelta(days=after))
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )

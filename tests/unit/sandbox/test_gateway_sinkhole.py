@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
+import time
 from contextlib import suppress
 
 import pytest
@@ -220,3 +221,7 @@ def test_the_authority_is_made_from_its_seed() -> None:
         with suppress(ssl.SSLWantReadError):
             side.do_handshake()
     assert client.version() == "TLSv1.3" and b"sandbox" not in one.pem.lower()
+    shown = client.getpeercert()
+    assert shown is not None
+    until = ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()
+    assert until > 401 * 86400, "some targets live with a later clock"
