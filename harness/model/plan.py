@@ -72,8 +72,9 @@ class Action(Record):
     `call` goes with CALL, and `patience`: seconds to wait for its answer instead of the option's, if fewer and not 0.
     READ_SOURCE reads the names of variables, or with `what` "headers" those of headers of requests.
     LOOK reads the surface again; RESTART ends the session and starts a clean one with a fresh world, as the last START
-    said. `probe` goes with PROBE, `look` with LOOK, `books` with the CONCLUDE that ends the probes, `boundaries` with
-    the one before the calls, `call_books` with the one that ends them.
+    said; `days` ahead is the clock then, where the image can set it. `probe` goes with PROBE, `look` with LOOK, `books`
+    with the CONCLUDE that ends the probes, `boundaries` with the one before the calls, `call_books` with the one that
+    ends them.
     """
 
     number: int
@@ -90,6 +91,7 @@ class Action(Record):
     notes: tuple[str, ...] = ()
     boundaries: tuple[Boundary, ...] = ()
     network: NetworkChoice | None = None
+    days: int = 0
     call: Call | None = None
     patience: float = 0.0
     probe: Probe | None = None

@@ -170,7 +170,7 @@ class ProbeBooksEvent(EventBase):
 class LookEvent(EventBase):
     """The declarations were looked at again. `changed`: they are not those of the first look, and are kept.
 
-    `days`: how far ahead the target's clock was, 0 where it could not be set. `unread`: lists that were read whole at
+    `days`: how far ahead the target's clock was set, 0 where it was not. `unread`: lists that were read whole at
     first, and not this time.
     """
 

@@ -85,7 +85,7 @@ class AttemptEvent(EventBase):
     `number` counts the starts within the session; `why` is empty for the first, which is as the metadata says.
     `files`: absolute paths of what was planted for this attempt, for the target looks for it.
     `guess`: nothing that the target said asked for the change. An attempt that was answered counts, the last of
-    several; where none was, the last that was no guess.
+    several; where none was, the last that was no guess. `days`: how far ahead its clock was set.
     """
 
     kind: Literal["attempt"] = "attempt"
@@ -95,6 +95,7 @@ class AttemptEvent(EventBase):
     why: str = ""
     guess: bool = False
     files: tuple[str, ...] = ()
+    days: int = 0
 
 
 class InstallStepEvent(EventBase):

@@ -22,7 +22,7 @@ from harness.pipeline.calls import Caller
 from harness.pipeline.concluding import conclude
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.lives import Life, Lives
-from harness.pipeline.looks import Looker, beside
+from harness.pipeline.looks import Looker, beside, later
 from harness.pipeline.probes import Prober
 from harness.pipeline.progress import Progress
 from harness.pipeline.schema_facts import SchemaFacts
@@ -30,6 +30,7 @@ from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
 from harness.pipeline.wire import credential_of, is_older, place_of, spoken_to
+from harness.probing.drift import DAYS
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
 from harness.protocol.discovery import discover
@@ -67,9 +68,7 @@ class Driver:
         progress: Progress,
         stock_client: StockClient | None,
     ) -> None:
-        self._sandbox = sandbox
-        self._supply = supply
-        self._bundle = bundle
+        self._sandbox, self._supply, self._bundle = sandbox, supply, bundle
         self._entropy = entropy
         self._options = options
         self._progress = progress
@@ -196,6 +195,7 @@ class Driver:
         if spec is None:
             await self._put_aside(stack)
             return Observation(number=action.number, usable=False, detail=OUT_OF_TIME if late else "this can't be made")
+        spec = later(spec, action.days)
         if action.network is not None and spec.network is not NetworkChoice.NONE:
             spec = spec.model_copy(update={"network": action.network})
         fresh = self._lives.fresh(self._background, self._started, spec, deadline)
@@ -231,9 +231,9 @@ class Driver:
         assert action.probe is not None and self._raw is not None
         self._progress.phase(f"probe {action.probe.id}"[:60])
         if not self._ahead and self._started is not None:
-            self._ahead = True  # the look that comes after the probes is in another life
+            self._ahead = True  # the look that comes after the probes is in another life, with a later clock
             if (spec := await self._spec(self._started, deadline)) is not None:
-                await self._sandbox.prepare(spec)
+                await self._sandbox.prepare(later(spec, DAYS))
         with anyio.move_on_at(deadline):
             probed = await self._prober.probe(action.probe, session, self._raw)
             return Observation(number=action.number, usable=probed.state == "alive", probed=probed)

@@ -139,10 +139,10 @@ class Lives:
         That raises EngineError and TargetError. From the second on, the next one is begun then.
         """
         spare, self._spare = self._spare, None
-        if spare is not None and (spare.spec.network is not spec.network or spare.gone.is_set()):
+        if spare is not None and (not _alike(spare.spec, spec) or spare.gone.is_set()):
             spare.leave()
             spare = None
-        more = self._begun > 0
+        more = self._begun > 0 and not spec.days_ahead  # one with a later clock is the last
         begun = spare or self.begin(tasks, start, spec, deadline)
 
         async def greeted() -> Life:
@@ -163,3 +163,8 @@ class Lives:
         if self._spare is not None:
             self._spare.leave()
             self._spare = None
+
+
+def _alike(one: LaunchSpec, other: LaunchSpec) -> bool:
+    """Whether a life serves in place of another: where its network, and its clock, are the same."""
+    return one.network is other.network and one.days_ahead == other.days_ahead

@@ -1,4 +1,4 @@
-"""Looks again at what a server declares: in the same session, or in another life with another client's name."""
+"""Looks again at what a server declares: in the same session, or in another life, as another client and later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.model.options import RunOptions
 from harness.model.plan import Action, Adjustment
 from harness.model.probe import LookEvent, LookRequest
 from harness.model.recording import Phase
-from harness.model.surface import ListEnd, Surface
+from harness.model.surface import ItemKind, ListEnd, Surface
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.probes import Prober
@@ -20,6 +20,7 @@ from harness.pipeline.session import Session, open_session
 from harness.pipeline.wire import spoken_to
 from harness.protocol.discovery import discover
 from harness.protocol.handshake import Greeting, greet
+from harness.protocol.observe import look
 from harness.protocol.session import RawSession
 from harness.sandbox.base import LaunchSpec, Sandbox
 
@@ -37,9 +38,19 @@ class Looker:
         self._prober = prober
 
     async def again(
-        self, request: LookRequest, session: Session, raw: RawSession, greeting: Greeting, first: Surface | None
+        self,
+        request: LookRequest,
+        session: Session,
+        raw: RawSession,
+        greeting: Greeting,
+        first: Surface | None,
+        *,
+        days: int = 0,
     ) -> Surface | None:
-        """Read the lists on a session that was greeted; None when the session is over."""
+        """Read the lists on a session that was greeted; None when the session is over.
+
+        `days`: how far ahead its clock was set.
+        """
         await session.enter(Phase.DISCOVER)
         raw.phase = Phase.DISCOVER
         seen = await discover(
@@ -55,8 +66,6 @@ class Looker:
         changed = first is not None and seen.unlike(first)
         if changed:
             self._bundle.surface(seen)
-        whole = {outcome.kind for outcome in seen.lists if outcome.end in (ListEnd.COMPLETE, ListEnd.NOT_OFFERED)}
-        read = {outcome.kind for outcome in first.lists if outcome.end is ListEnd.COMPLETE} if first is not None else ()
         self._bundle.record(
             LookEvent(
                 phase=Phase.DISCOVER,
@@ -64,8 +73,9 @@ class Looker:
                 look=request.name,
                 changed=changed,
                 client=request.client,
+                days=days,
                 items=len(seen.items),
-                unread=tuple(sorted(set(read) - whole)),
+                unread=_unread(first, seen),
             )
         )
         return seen
@@ -73,13 +83,15 @@ class Looker:
     async def anew(
         self, action: Action, spec: LaunchSpec, first: Surface | None, started: Adjustment
     ) -> Surface | None:
-        """The same in a life of its own, `started` as the first was; what comes before the handshake is sent first.
+        """The same in a life of its own, `started` as the first was but for client and clock; what comes before the
+        handshake is sent first.
 
         None when it was not greeted, or was over before its lists were read.
         """
         request = action.look
         assert request is not None
         seen: Surface | None = None
+        spec = later(spec, request.days)
         async with (
             open_session(action.session, self._sandbox, spec, self._bundle, self._entropy, self._options) as session,
             spoken_to(session, self._options, started) as raw,
@@ -97,8 +109,54 @@ class Looker:
                 client=request.client,
             )
             if greeting.failure is None:
-                seen = await self.again(request, session, raw, greeting, first)
+                seen = await self.again(request, session, raw, greeting, first, days=spec.days_ahead)
         return seen
+
+
+async def look_once_more(
+    name: str,
+    session: Session,
+    bundle: BundleWriter,
+    options: RunOptions,
+    adjustment: Adjustment,
+    first: Surface | None,
+    *,
+    days: int = 0,
+) -> None:
+    """Greet and read the lists in a life that nothing is asked of but that, as the first was, and tell of it.
+
+    `name`: of the look; `days`: how far ahead its clock was set.
+    """
+    async with spoken_to(session, options, adjustment) as raw:
+        seen = await look(raw, session.witness, options=options, phase_hook=session.enter, name=name)
+    if seen.era is None:
+        return
+    changed = first is not None and seen.unlike(first)
+    if changed:
+        bundle.surface(seen)
+    bundle.record(
+        LookEvent(
+            phase=Phase.DISCOVER,
+            session=session.name,
+            look=name,
+            changed=changed,
+            days=days,
+            items=len(seen.items),
+            unread=_unread(first, seen),
+        )
+    )
+
+
+def _unread(first: Surface | None, seen: Surface) -> tuple[ItemKind, ...]:
+    """The lists that were read whole at first, and are not now."""
+    whole = {outcome.kind for outcome in seen.lists if outcome.end in (ListEnd.COMPLETE, ListEnd.NOT_OFFERED)}
+    read = {outcome.kind for outcome in first.lists if outcome.end is ListEnd.COMPLETE} if first is not None else set()
+    return tuple(sorted(read - whole))
+
+
+def later(spec: LaunchSpec, days: int) -> LaunchSpec:
+    """The launch with a clock that is so far ahead; as it is where the image is not ours, and can't set one."""
+    return spec if spec.foreign is not None else spec.model_copy(update={"days_ahead": days})
 
 
 def beside(

@@ -29,6 +29,7 @@ from harness.pipeline.driver import Driver
 from harness.pipeline.early import STOCK_CHILD
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.fallback import choose_recorder
+from harness.pipeline.later_life import LaterLife
 from harness.pipeline.launching import target_errors
 from harness.pipeline.payloads import read_payloads
 from harness.pipeline.places import packages_dir
@@ -181,6 +182,7 @@ class Recorder:
                 if self._options.active is ActiveLevel.TOOL_CALLS:
                     payloads = await anyio.to_thread.run_sync(read_payloads)
                 unwatched = Unwatched(sandbox, supply, self._bundle, self._entropy, self._options, self._progress)
+                later = LaterLife(sandbox, supply, self._bundle, self._entropy, self._options, self._progress)
                 plan = plan_of_run(self._options, supply.facts(), catalog(), payloads, driver.facts)
                 began = self._bundle.elapsed_ms
                 await driver.run(plan, self._options.timeout)
@@ -188,9 +190,10 @@ class Recorder:
                     self._know(transport=Transport.HTTP)
                 left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000
                 number = driver.actions + 1
-                if await unwatched.take(driver.answered or Adjustment(), number, left, driver.surface):
-                    number += 1
-                    left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000
+                for life in (unwatched, later):
+                    if await life.take(driver.answered or Adjustment(), number, left, driver.surface):
+                        number += 1
+                        left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000
                 if self._foresight is not None and self._manifest.canaries:
                     look = SecondLook(
                         sandbox,
@@ -200,6 +203,7 @@ class Recorder:
                         self._options,
                         self._progress,
                         self._foresight,
+                        later,
                     )
                     await look.take(driver.answered or Adjustment(), number, left)
 

@@ -29,6 +29,7 @@ from harness.pipeline.places import default_bundle, forget_old_bundles
 from harness.pipeline.progress import Progress
 from harness.pipeline.recorded import BundleRecording
 from harness.pipeline.recorder import Recorder
+from harness.pipeline.second_look import Foreseen
 from harness.pipeline.workers import worker_pool
 from harness.report.json import render as render_json
 
@@ -79,9 +80,12 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
                 await bundle.seal(render_json(result, color=False, width=0))
                 results.append(result)
 
-            async def foresee() -> tuple[str, ...]:
+            async def foresee() -> Foreseen:
                 result = await pool.run("behavior.canaries", folder, True, brief=True)
-                return wants_second_look(result)
+                ids = wants_second_look(result)
+                found = [finding for finding in result.findings if finding.id in ids]
+                events = tuple(tuple(e.seq for e in finding.evidence if e.seq is not None) for finding in found)
+                return Foreseen(ids, events)
 
             recorder = Recorder(bundle, options, request.secrets, run_id, entropy, progress, foresee)
             await recorder.record(ref, judge_it)

@@ -7,6 +7,7 @@ value, so that the same thing seen with other values is the same finding (see `a
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import anyio
 
@@ -17,15 +18,26 @@ from harness.model.plan import Action, ActionKind, Adjustment
 from harness.model.recording import NoteEvent, Phase
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.later_life import LaterLife
+from harness.pipeline.looks import later
 from harness.pipeline.progress import Progress
 from harness.pipeline.session import open_session
 from harness.pipeline.supply import Supply
 from harness.pipeline.wire import spoken_to
+from harness.probing.drift import DAYS
 from harness.protocol.observe import look
 from harness.sandbox.base import Sandbox
 
-#: Says which findings so far are worth a second life, by their ids.
-Foresight = Callable[[], Awaitable[tuple[str, ...]]]
+
+@dataclass(frozen=True)
+class Foreseen:
+    """The findings so far that are worth a second life, by their ids; and the numbers of the events of each."""
+
+    findings: tuple[str, ...] = ()
+    events: tuple[tuple[int, ...], ...] = ()
+
+
+Foresight = Callable[[], Awaitable[Foreseen]]
 
 #: Not begun with less time left than this; and the longest that a server which answered before may take to do so.
 LEAST_SECONDS = 5.0
@@ -46,6 +58,7 @@ class SecondLook:
         options: RunOptions,
         progress: Progress,
         foresight: Foresight,
+        later_life: LaterLife,
     ) -> None:
         self._sandbox = sandbox
         self._supply = supply
@@ -54,15 +67,18 @@ class SecondLook:
         self._options = options
         self._progress = progress
         self._foresight = foresight
+        self._later_life = later_life
 
     async def take(self, adjustment: Adjustment, number: int, seconds: float) -> None:
         """Start it once more with `adjustment`, if there is anything to be proved and at least so much time.
 
         `number`: of the action in the plan. Raises EngineError; what the target does is recorded instead.
         """
-        predicted = await self._foresight()
+        foreseen = await self._foresight()
+        predicted = foreseen.findings
         if not predicted:
             return
+        days = DAYS if any(self._later_life.alone(events) for events in foreseen.events) else 0
         if seconds < LEAST_SECONDS:
             text = "no time was left for a second life, in which what was found could be confirmed"
             self._bundle.record(NoteEvent(phase=Phase.START, text=text))
@@ -70,14 +86,20 @@ class SecondLook:
         self._progress.phase("second look, with other canaries")
         adjustment, spec = self._supply.with_other_canaries(adjustment)
         said = f"with other canaries, these findings are seen with those: {', '.join(predicted)}"
-        why = "other canaries are planted"
+        why = "other canaries are planted" + (", and the clock is set ahead" if days else "")
         action = Action(
-            number=number, kind=ActionKind.START, session=SECOND_LIFE, prediction=said, adjustment=adjustment, why=why
+            number=number,
+            kind=ActionKind.START,
+            session=SECOND_LIFE,
+            prediction=said,
+            adjustment=adjustment,
+            why=why,
+            days=days,
         )
         self._bundle.plan(action)
         self._bundle.record(PredictionEvent(phase=Phase.START, session=SECOND_LIFE, findings=predicted))
         limit = min(seconds, MOST_SECONDS)
-        spec = spec.model_copy(update={"deadline_seconds": limit + MARGIN_SECONDS})
+        spec = later(spec, days).model_copy(update={"deadline_seconds": limit + MARGIN_SECONDS})
         try:
             async with open_session(
                 SECOND_LIFE, self._sandbox, spec, self._bundle, self._entropy, self._options, why=why

@@ -120,6 +120,7 @@ async def open_session(
             why=why,
             guess=guess,
             files=tuple(f"{HOME}/{path}" for path in sorted(files)),
+            days=spec.days_ahead,
         )
     )
     bundle.record(PhaseEvent(phase=Phase.START, session=name, nonce=entropy.nonce()))

@@ -11,17 +11,15 @@ from harness.analyzers.behavior.apart import LIFE, shows_network
 from harness.model.errors import EngineError, TargetError
 from harness.model.options import NetworkChoice, RunOptions
 from harness.model.plan import Action, ActionKind, Adjustment
-from harness.model.probe import LookEvent
 from harness.model.recording import Event, NoteEvent, Phase
-from harness.model.surface import ListEnd, Surface
+from harness.model.surface import Surface
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.looks import look_once_more
 from harness.pipeline.progress import Progress
-from harness.pipeline.session import Session, open_session
+from harness.pipeline.session import open_session
 from harness.pipeline.supply import Supply
 from harness.pipeline.wire import place_of
-from harness.protocol.observe import look
-from harness.protocol.session import raw_session
 from harness.sandbox.base import Sandbox
 
 #: Not begun with less time left than this; and the longest that a server which answered before may take to do so.
@@ -83,7 +81,7 @@ class Unwatched:
                 LIFE, self._sandbox, spec, self._bundle, self._entropy, self._options, why=text
             ) as session:
                 with anyio.move_on_after(limit) as scope:
-                    await self._look(session, first)
+                    await look_once_more(LIFE, session, self._bundle, self._options, adjustment, first)
                 if scope.cancelled_caught:
                     session.deadline("a life with an interface of its own", limit)
         except (TargetError, EngineError) as error:
@@ -91,23 +89,6 @@ class Unwatched:
             return False
         self._note(f"{text}; it was started once more with an interface of its own, to see whether it does the same")
         return True
-
-    async def _look(self, session: Session, first: Surface | None) -> None:
-        process = session.process
-        async with raw_session(
-            process.stdin, process.stdout, session.witness, limits=self._options.limits, name=LIFE
-        ) as raw:
-            seen = await look(raw, session.witness, options=self._options, phase_hook=session.enter, name=LIFE)
-        if seen.era is None:
-            return
-        changed = first is not None and seen.unlike(first)
-        if changed:
-            self._bundle.surface(seen)
-        read = {outcome.kind for outcome in first.lists if outcome.end is ListEnd.COMPLETE} if first is not None else ()
-        whole = {outcome.kind for outcome in seen.lists if outcome.end in (ListEnd.COMPLETE, ListEnd.NOT_OFFERED)}
-        unread = tuple(sorted(set(read) - whole))
-        said = LookEvent(phase=Phase.DISCOVER, session=LIFE, look=LIFE, changed=changed, items=len(seen.items))
-        self._bundle.record(said.model_copy(update={"unread": unread}))
 
     def _note(self, text: str) -> None:
         self._bundle.record(NoteEvent(phase=Phase.START, text=text))

@@ -1,5 +1,7 @@
 """The plan of looking again: the same session once more, then a second life with another client's name and a later
-clock; and where that one shows something else, or nothing, a third as the first was, to tell what it goes by.
+clock. Where that one shows something else, further ones tell what it goes by: one as the first was, and where that
+is as the first was, one with the name alone. Where it shows nothing, it is tried without what came before the
+handshake, and then with the name alone.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from harness.probing.malformed.templates import Ids
 
 #: A client that many people use, by the name that it gives itself.
 OTHER_CLIENT = "claude-ai"
-#: More than a year: past any date of this one.
+#: How far ahead the later clock is: past every anniversary, and in another year, month and week, on another weekday.
 DAYS = 400
 
 SAME_SESSION = "same-session"
 SECOND_SESSION = "second-session"
 THIRD_SESSION = "third-session"
+FOURTH_SESSION = "fourth-session"
 
 #: Looks within one session: what changes with their number shows.
 LOOKS = 2
@@ -61,8 +64,16 @@ class DriftPlanner:
         yield _look(
             LookRequest(name=SECOND_SESSION, client=OTHER_CLIENT, days=DAYS, before=self._before), SECOND_SESSION
         )
-        if self._changed() or not self._usable():
+        if not self._usable():  # what came before the handshake may have ended it; else it was the clock
+            yield _look(LookRequest(name=THIRD_SESSION, client=OTHER_CLIENT, days=DAYS), THIRD_SESSION)
+            if not self._usable():
+                yield _look(LookRequest(name=FOURTH_SESSION, client=OTHER_CLIENT), FOURTH_SESSION)
+            elif self._changed():
+                yield _look(LookRequest(name=FOURTH_SESSION), FOURTH_SESSION)
+        elif self._changed():
             yield _look(LookRequest(name=THIRD_SESSION), THIRD_SESSION)
+            if self._usable() and not self._changed():
+                yield _look(LookRequest(name=FOURTH_SESSION, client=OTHER_CLIENT), FOURTH_SESSION)
 
     def _usable(self) -> bool:
         return self._seen is not None and self._seen.usable

@@ -30,14 +30,16 @@ def plan_of_run(
     """Start and read the declarations; at `safe` the malformed messages follow, at `tool-calls` the calls too.
 
     `catalog`: of malformed messages, none where it is not given; `payloads`: what calls are made with. `regexes`
-    answers for the patterns of schemas. The last stage looks again at what is declared. The plan raises UsageError
-    where a name is allowed that the server does not have.
+    answers for the patterns of schemas. Then it is looked again at what is declared, and last, where calls were
+    made, those that succeeded are made with a later clock. The plan raises UsageError where a name is allowed that the
+    server does not have.
     """
     stages = _stages(options, catalog or Catalog())
     if options.active is ActiveLevel.TOOL_CALLS:
         # Calls first: malformed messages end some servers again and again, and time is short.
-        reader = HeaderReader()
-        stages = (_names(options), _headers(options, reader), _calls(options, payloads, regexes, reader), *stages)
+        reader, called = HeaderReader(), list[CallPlanner]()
+        calls = _calls(options, payloads, regexes, reader, called)
+        stages = (_names(options), _headers(options, reader), calls, *stages, _later(called))
     return Chain(StartPlanner(options, facts, hold=bool(stages)), stages)
 
 
@@ -56,7 +58,15 @@ def _headers(options: RunOptions, reader: HeaderReader) -> Stage:
     return lambda ground: reader if _transport(ground, options) is Transport.HTTP else None
 
 
-def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | None, reader: HeaderReader) -> Stage:
+def _calls(
+    options: RunOptions,
+    payloads: Sequence[Payload],
+    regexes: Regexes | None,
+    reader: HeaderReader,
+    called: list[CallPlanner],
+) -> Stage:
+    """The stage of the calls; the plan that it makes is put into `called`."""
+
     def calls(ground: Ground) -> Planner | None:
         if ground.surface is None or ground.world is None:
             return None
@@ -72,7 +82,7 @@ def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | 
         if _transport(ground, options) is Transport.HTTP:
             headers = HeaderKit(payloads, reader.names, ground.surface)
             boundaries += session_boundaries(ground.credential)
-        return CallPlanner(
+        planner = CallPlanner(
             options,
             ground.surface,
             ground.world,
@@ -81,8 +91,15 @@ def _calls(options: RunOptions, payloads: Sequence[Payload], regexes: Regexes | 
             usable=ground.open and ground.usable,
             headers=headers,
         )
+        called.append(planner)
+        return planner
 
     return calls
+
+
+def _later(called: list[CallPlanner]) -> Stage:
+    """What succeeded is called once more, with a later clock."""
+    return lambda _: called[-1].later() if called else None
 
 
 def _transport(ground: Ground, options: RunOptions) -> Transport:

@@ -7,6 +7,7 @@ read such tables lives once more with an interface of its own (`LIFE`); what it 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from harness.analyzers.behavior.attribution import Where
 from harness.analyzers.behavior.ledger import Kind, Ledger
@@ -32,6 +33,17 @@ OTHERWISE = Kind(
 )
 
 
+def doings(event: FlowEvent | ProcessEvent) -> Iterator[tuple[tuple[str, str], str]]:
+    """What a flow, or a program that began, is about: the kind and name of it, and words for people."""
+    if isinstance(event, ProcessEvent):
+        path = event.path or event.requested
+        yield ("program", path), f"program: {path}"
+    elif not event.decoy:
+        names = [part.text.partition(" ")[0].rstrip(".").lower() for part in event.parts if part.what == "dns-question"]
+        for host in names or [event.host]:
+            yield ("host", host), f"{event.application or event.protocol} to {host}"
+
+
 def shows_network(event: Event) -> bool:
     """Whether an event is a look at tables of the network namespace, in a life that shares the gateway's."""
     if not isinstance(event, SyscallEvent) or event.session == LIFE or event.path is None:
@@ -51,14 +63,9 @@ class Apart:
         if isinstance(event, LookEvent):
             if event.look == LIFE and event.changed:
                 self._note(("declarations", ""), event, where, "declares otherwise")
-        elif isinstance(event, ProcessEvent):
-            path = event.path or event.requested
-            self._note(("program", path), event, where, f"program: {path}")
-        elif not event.decoy:
-            names = [part.text.partition(" ")[0].rstrip(".").lower() for part in event.parts
-                     if part.what == "dns-question"]  # fmt: skip
-            for host in names or [event.host]:
-                self._note(("host", host), event, where, f"{event.application or event.protocol} to {host}")
+        else:
+            for key, text in doings(event):
+                self._note(key, event, where, text)
 
     def _note(self, key: tuple[str, str], event: EventBase, where: Where, text: str) -> None:
         if event.session != LIFE:

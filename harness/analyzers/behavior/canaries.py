@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from harness.analyzers.base import AnalysisFacts, AnalyzerBase, Fold, Rule
 from harness.analyzers.behavior import canary_kinds as kinds
 from harness.analyzers.behavior.addresses import Reach, destination
-from harness.analyzers.behavior.attribution import CALL, Attribution, Where
+from harness.analyzers.behavior.attribution import CALL, MAX_SESSIONS, Attribution, Where
 from harness.analyzers.behavior.canary_search import Looker, Sent
 from harness.analyzers.behavior.flows import SOCKET_CALLS, GatewayBooks, Joiner, gateway_declined, shown_phase
 from harness.analyzers.behavior.hosts import Expectations, named_after, site, within, words
@@ -70,6 +70,7 @@ class CanariesFold:
         self._given: set[int] = set()
         self._left: list[Sent] = []
         self._arguments = 0
+        self._later: set[str] = set()
         self._proofs: dict[Key, _Proof] = {}
         self._predicted: dict[str, frozenset[str]] = {}
 
@@ -93,6 +94,8 @@ class CanariesFold:
             self._stderr(event)
         elif isinstance(event, AttemptEvent):
             self._expected.learn(event.argv)
+            if event.days and len(self._later) < MAX_SESSIONS:
+                self._later.add(event.session)
         elif isinstance(event, PredictionEvent):
             self._predicted[event.session] = frozenset(event.findings)
 
@@ -222,7 +225,8 @@ class CanariesFold:
         host, near = self._destination(sent)
         kind = self._leaving(canary, host, where, near=near)
         text = f"{canary.name} to {host} ({flow.application or flow.protocol}, {sent.in_what}), as {sent.hit.encoding}"
-        self._note(kind, canary, site(host), flow, where, f"{text}, {shown_phase(where)}")
+        when = ", with a later clock" if flow.session in self._later else ""
+        self._note(kind, canary, site(host), flow, where, f"{text}, {shown_phase(where)}{when}")
 
     def _destination(self, sent: Sent) -> tuple[str, bool]:
         """Where it went, and whether that is near. A DNS question goes to whoever owns the domain."""

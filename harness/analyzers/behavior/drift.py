@@ -11,16 +11,19 @@ from collections import Counter
 from dataclasses import dataclass
 
 from harness.analyzers.base import AnalysisFacts, AnalyzerBase, Rule
+from harness.analyzers.behavior.apart import LIFE
+from harness.analyzers.behavior.clocks import Clocks
 from harness.analyzers.evidence import render_safe
 from harness.analyzers.messages.sessions import read_messages
 from harness.model.base import JsonValue, canonical_json, sha256_hex
 from harness.model.coverage import Coverage, Skip, SkipReason, Tally
 from harness.model.finding import Evidence, EvidenceLevel, Finding, Location, Severity, Threat, ThreatLevel
 from harness.model.options import ActiveLevel
-from harness.model.recording import Direction, Event, FrameEvent, LookEvent
+from harness.model.recording import Direction, Event, FrameEvent, LookEvent, ProcessEvent, SyscallEvent
 from harness.model.result import AnalyzerResult, AnalyzerStatus
 from harness.model.surface import Item, ItemKind, ListEnd, Surface
 
+MAIN = "main"
 #: The look of the stock client is judged by the `protocol` analyzer.
 STOCK_CLIENT = "stock-client"
 CHANGED = Rule(id="drift.changed", title="A declaration changed under its name")
@@ -38,9 +41,12 @@ _LISTS = {
     "prompts": frozenset({ItemKind.PROMPT}),
     "resources": frozenset({ItemKind.RESOURCE, ItemKind.RESOURCE_TEMPLATE}),
 }
-#: Dates, times, counters, identifiers: what differs in them alone is no other declaration.
-_VOLATILE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,}){0,4}|\d+|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-                       r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
+#: Dates, times, ages, counters, identifiers: what differs in them alone is no other declaration.
+_VOLATILE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,}){0,4}|\d+(?:st|nd|rd|th)\b"
+                       r"|(?:\d+|\ban?)\s(?:second|minute|hour|day|week|month|year)s?\b|\d+"
+                       r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:mon|tue|wed|thu|fri|sat|sun)\b"
+                       r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
+                       r"|\b(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|\b(?:am|pm|c?est|c?et|utc|gmt)\b",
                        re.IGNORECASE)  # fmt: skip
 #: Words and signs: a set that is printed has the same ones in another order at each start.
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -81,11 +87,14 @@ class DriftFold:
         self._asked = asked
         self._looks: list[LookEvent] = []
         self._notices: dict[ItemKind, int] = {}
+        self._clocks = Clocks()
         self._findings: dict[str, Finding] = {}
 
     def event(self, event: Event) -> None:
         """Take the next event."""
-        if isinstance(event, LookEvent) and len(self._looks) < MAX_LOOKS:
+        if type(event) is SyscallEvent or type(event) is ProcessEvent:
+            self._clocks.take(event)
+        elif isinstance(event, LookEvent) and len(self._looks) < MAX_LOOKS:
             self._looks.append(event)
         elif isinstance(event, FrameEvent) and event.direction is Direction.RECEIVED and event.size < _HEAD_BYTES:
             if "list_changed" not in event.data:
@@ -132,13 +141,22 @@ class DriftFold:
             Skip(item=f"later looks at {name}", reason=SkipReason.TARGET, detail="not read to the end again")
             for name in unread
         )
-        if not any(look.days for look in self._looks):
-            detail = "the target's clock can't be set here: what it does only after a date is not known"
+        if problem := self._unmoved():
+            detail = f"{problem}: what it does only after a date is not known"
             skips += (Skip(item="a life with a later clock", reason=SkipReason.OPERATOR, detail=detail),)
         seen = len(self._looks)
         return Coverage(
             subjects={"looks": Tally(discovered=seen + len(skips), analyzed=seen, skipped=skips)} if self._asked else {}
         )
+
+    def _unmoved(self) -> str:
+        """Why no life is known to have had a later clock; empty where one had it."""
+        later = [self._clocks.problem(look.session) for look in self._looks if look.days]
+        if later:
+            return "" if "" in later else later[0]
+        if any(look.session != MAIN and look.look != LIFE for look in self._looks):
+            return "the clock could not be set for it"
+        return "no life with a later clock came to its end"
 
     def _words(self, surface: Surface) -> str:
         """How the look was taken, for people."""

@@ -13,10 +13,11 @@ from harness.analyzers.behavior.apart import OTHERWISE, Apart
 from harness.analyzers.behavior.attribution import Where
 from harness.analyzers.behavior.effects import OPENS
 from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
+from harness.analyzers.behavior.later import LATER, Later
 from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.places import Place, PlaceKind, PlaceTable
 from harness.model.finding import EvidenceLevel, Severity, Threat
-from harness.model.recording import Event, FlowEvent, LookEvent, ProcessEvent, SyscallEvent
+from harness.model.recording import AttemptEvent, Event, FlowEvent, LookEvent, ProcessEvent, SyscallEvent
 
 _HEURISTIC = EvidenceLevel.HEURISTIC
 _THREAT = Threat.SANDBOX_EVASION
@@ -123,6 +124,7 @@ class EvasionFold(BehaviorFold):
         self._lookers: dict[tuple[str, int], int] = {}
         self._sleepers: dict[tuple[str, int], tuple[int, int]] = {}
         self._apart = Apart()
+        self._later = Later()
 
     def syscall(self, event: SyscallEvent) -> None:
         """Judge one call."""
@@ -140,6 +142,7 @@ class EvasionFold(BehaviorFold):
             self._woken(event, f"connect: {', '.join(event.addresses)}")
         elif event.decoy:
             self._woken(event, f"{call}: {event.path}")
+            self._later.take(event, self.attribution.where(event))
         elif event.path is not None and event.path[:2] in ("/.", "/p", "/s", "/r", "/d"):
             place = self._telltales.find(event.path)
             if place is not None:
@@ -179,7 +182,9 @@ class EvasionFold(BehaviorFold):
     def process(self, event: ProcessEvent) -> None:
         """A process that looked and ended: did it do anything in between?"""
         if event.what == "exec":
-            self._apart.take(event, self.attribution.where(event))
+            where = self.attribution.where(event)
+            self._apart.take(event, where)
+            self._later.take(event, where)
         if event.what in ("fork", "exec"):
             self._woken(event, f"{event.what}: {event.path or event.child}")
         if event.what != "exit":
@@ -192,13 +197,17 @@ class EvasionFold(BehaviorFold):
                 self.ledger.note(LOOKS_AND_ENDS, "ends", event, where, text)
 
     def other(self, event: Event) -> None:
-        """Flows and looks, by the life that they were in."""
+        """Starts, flows and looks, by the life that they were in."""
+        where = Where(event.session, event.phase, self.attribution.nobody)
         if isinstance(event, (FlowEvent, LookEvent)):
-            self._apart.take(event, Where(event.session, event.phase, self.attribution.nobody))
+            self._apart.take(event, where)
+        if isinstance(event, (FlowEvent, AttemptEvent)):
+            self._later.take(event, where)
 
     def close(self) -> None:
         """Judge the families together, and the lives."""
         self._apart.close(self.ledger)
+        self._later.close(self.ledger)
         if len(self._families) >= FAMILIES:
             for family in sorted(self._families):
                 event, where = self._families[family]
@@ -212,4 +221,4 @@ class EvasionAnalyzer(BehaviorAnalyzer):
     name = "behavior.evasion"
     description = "container and debugger tell-tales looked at, long sleeps, self-tracing (soft signals)"
     fold = EvasionFold
-    kinds = (LOOKS, LOOKS_OFTEN, LOOKS_AND_ENDS, SLEEPS, ACTS_AFTER_SLEEP, TRACES_ITSELF, HIDES, OTHERWISE)
+    kinds = (LOOKS, LOOKS_OFTEN, LOOKS_AND_ENDS, SLEEPS, ACTS_AFTER_SLEEP, TRACES_ITSELF, HIDES, OTHERWISE, LATER)

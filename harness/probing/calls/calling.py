@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 
 from harness.model.base import JsonObject
 from harness.model.call import Call, ClientAnswer, Outcome, Purpose
@@ -15,6 +15,7 @@ from harness.probing.calls.header_kit import PLACE, HeaderKit
 from harness.probing.calls.kit import Attack, Filled, Kit
 from harness.probing.calls.state import Maker, State, moved, renewed, wears
 from harness.probing.calls.subjects import Subject
+from harness.probing.drift import DAYS
 
 #: Bounds. Clean starts cost about a second each.
 MOST_RESTARTS = 80
@@ -49,6 +50,7 @@ class Calling:
         self._hung = False
         self._wear = 0
         self._network = options.network
+        self._days = 0
         self._gone = ""
         self._seen: Observation | None = None
 
@@ -186,7 +188,7 @@ class Calling:
             self._restarts += 1
             self._worn = False
             mode = self._network if self._network is not self._options.network else None
-            yield Action(number=0, kind=ActionKind.RESTART, network=mode)
+            yield Action(number=0, kind=ActionKind.RESTART, network=mode, days=self._days)
             self._carried.forget()
             seen = self._seen
             if seen is not None and seen.world is not None:
@@ -197,6 +199,20 @@ class Calling:
                 break
         self._gone = (seen.detail if seen is not None else "") or "it did not start again"
         return False
+
+    def _later(self, states: Sequence[State]) -> Iterator[Action]:
+        """What succeeded, once more in a life with a later clock: what a tool does only after a date shows then."""
+        reached = [state for state in states if state.reached and not state.set_aside][: self._options.call_budget]
+        if not reached or self._gone or self._short():
+            return
+        self._days = DAYS
+        if not (yield from self._restart(self._options.network)):
+            return
+        for state in reached:
+            if self._short():
+                return
+            nonce = self._make.nonce(self._world.nonce)
+            yield from self._send(state, Purpose.BASELINE, renewed(self._arguments(state), nonce))
 
     def _short(self) -> bool:
         """Whether what is left of the time is kept for proofs."""

@@ -89,6 +89,11 @@ class CallPlanner(Answering):
             self._left = observation.left
         return next(self._steps, None)
 
+    def later(self) -> CallPlanner:
+        """The plan that is made of this one once it is over: what succeeded, once more with a later clock."""
+        self._steps = self._later(gentle_first(self._states))
+        return self
+
     def _conversation(self) -> Iterator[Action]:
         yield Action(number=0, kind=ActionKind.CONCLUDE, boundaries=self._boundaries)
         if not self._usable:

@@ -14,7 +14,7 @@ from recordings_sample import manifest, surface
 
 from harness.analyzers import registry
 from harness.analyzers.base import AnalysisFacts, RecordingInput
-from harness.analyzers.behavior import apart, attribution, evasion, execution, network, places
+from harness.analyzers.behavior import apart, attribution, evasion, execution, later, network, places
 from harness.analyzers.behavior import made as made_paths
 from harness.analyzers.behavior.fold import NOT_ASKED, BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.engine import run_analyzer
@@ -184,7 +184,7 @@ def test_memory_does_not_grow_with_the_number_of_events(
     """New names in every event: after the bounds are reached, twice as many events hold nothing more."""
     for module, bound in (
         (attribution, "MAX_PROCESSES"), (made_paths, "MAX_PATHS"), (network, "MAX_SOCKETS"), (places, "REMEMBERED"),
-        (execution, "MAX_TRIED"), (evasion, "MAX_LOOKERS"), (apart, "MAX_KNOWN"),
+        (execution, "MAX_TRIED"), (evasion, "MAX_LOOKERS"), (apart, "MAX_KNOWN"), (later, "MAX_KNOWN"),
     ):  # fmt: skip
         monkeypatch.setattr(module, bound, 100)
     fold = analyzer.fold(analyzer, JUDGED)

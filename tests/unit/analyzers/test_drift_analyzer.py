@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from behavior_sample import Record
 from recordings_sample import TOOL, Tape, manifest, surface
 
+from harness.analyzers.behavior.clocks import LIBRARY
 from harness.analyzers.engine import run_one
+from harness.model.coverage import SkipReason
 from harness.model.finding import Finding, Severity, Threat
 from harness.model.options import ActiveLevel, RunOptions
 from harness.model.probe import LookEvent
@@ -147,6 +150,73 @@ def test_how_the_look_was_taken_is_told() -> None:
     shown = later({**TOOL, "description": "other"}, look="second-session")
     text = only(judge(surface(TOOL), shown, looks=(event,))).evidence[1].text
     assert "claude-ai" in text and "400 days" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "later_on"),
+    [
+        ("Today is Tue, Dec 1 2026.", "Today is Wed, Jan 5 2028."),
+        ("As of December 1st, 2026, 04:40 UTC", "As of January 5th, 2028, 04:40 UTC"),
+        ("Updated 3 months ago", "Updated 1 year ago"),
+        ("Updated a month ago. © 2026", "Updated 2 years ago. © 2028"),
+    ],
+)
+def test_dates_that_follow_the_clock_are_no_other_declaration(first: str, later_on: str) -> None:
+    shown = later({**TOOL, "description": later_on}, look="second-session")
+    assert found(judge(surface({**TOOL, "description": first}), shown)) == {"drift.volatile": Severity.LOW}
+
+
+# The later clock
+
+LATER = LookEvent(phase="discover", session="second-session", look="second-session", changed=False, days=400)
+PYTHON, STATIC = "/usr/bin/python3.13", "/app/bin/server"
+
+
+def unmoved(record: Record, *looks: LookEvent) -> tuple[str, ...]:
+    for look in looks or (LATER,):
+        record.add(look)
+    result = record.judge("behavior.drift", manifest=SAFE)
+    skipped = result.coverage.subjects["looks"].skipped
+    assert all(skip.reason is SkipReason.OPERATOR and skip.item == "a life with a later clock" for skip in skipped)
+    assert result.coverage.gaps() == ()
+    return tuple(skip.detail.partition(":")[0] for skip in skipped)
+
+
+def life() -> Record:
+    return Record("second-session").begin(path=PYTHON)
+
+
+def test_a_clock_has_moved_where_every_program_loaded_what_moves_it() -> None:
+    assert unmoved(life().open(LIBRARY)) == ()
+    assert unmoved(life().open(LIBRARY).spawn(9, "/usr/bin/git", "git").open(LIBRARY, pid=9)) == ()
+
+
+def test_programs_whose_clock_does_not_move_are_named() -> None:
+    said = ("the clock of these programs does not move",)
+    assert unmoved(life()) == said
+    assert unmoved(life().open(LIBRARY, result=-2)) == said
+    assert unmoved(life().open(LIBRARY).exec(STATIC, "server")) == said  # a wrapper moved, the server did not
+    assert unmoved(life().open(LIBRARY).spawn(9, STATIC, "server").exit(pid=9)) == said
+    record = life().open(LIBRARY).exec(STATIC, "server").add(LATER)
+    result = record.judge("behavior.drift", manifest=SAFE)
+    assert "move: server: what it does" in result.coverage.subjects["looks"].skipped[0].detail
+
+
+def test_why_there_was_no_later_clock_is_told() -> None:
+    assert unmoved(Record()) == ("no record shows whether the clock that was set moved",)
+    other = LATER.model_copy(update={"days": 0})
+    assert unmoved(life(), other) == ("the clock could not be set for it",)
+    same = other.model_copy(update={"session": "main", "look": "same-session"})
+    assert unmoved(life(), same) == ("no life with a later clock came to its end",)
+
+
+def test_one_life_that_had_it_is_enough() -> None:
+    record = life().add(LATER)
+    other = Record("third-session").begin(path=PYTHON).open(LIBRARY)
+    for event in other.events:
+        record.add(event)
+    last = LATER.model_copy(update={"session": "third-session", "look": "third-session"})
+    assert unmoved(record, last) == ()
 
 
 def test_the_same_change_at_several_looks_is_one_finding() -> None:

@@ -171,14 +171,23 @@ def hold(
     comes_up: bool = True,
     usable: bool = True,
     capabilities: JsonObject | None = None,
+    later: bool = False,
     **options: object,
 ) -> Calls:
-    """Hold the conversation to its end. `seconds`: of the run, of which `each` goes by with every action."""
+    """Hold the conversation to its end. `seconds`: of the run, of which `each` goes by with every action; `later`: with
+    what comes last, in a life with a later clock.
+    """
     surface = Surface(items=items, capabilities=capabilities or {})
     given = RunOptions.model_validate({"active": ActiveLevel.TOOL_CALLS, "allow": allow, **options})
     planner = CallPlanner(given, surface, world(), kit or SmallKit(), boundaries=(ROOT, DATA), usable=usable)
     found, now, observation, left = Calls(), world(), None, seconds
-    while (action := planner.next(observation)) is not None:
+    while True:
+        action = planner.next(observation)
+        if action is None:
+            if not later:
+                return found
+            later, planner, observation = False, planner.later(), None
+            continue
         assert len(found.actions) < 2000
         found.actions.append(action)
         left -= each
@@ -195,7 +204,6 @@ def hold(
             outcome = {"call": action.call.id, "state": says.state, "text": says.text, **says.more}
             seen |= {"usable": not says.gone, "outcome": Outcome.model_validate(outcome)}
         observation = Observation.model_validate(seen)
-    return found
 
 
 def value_of(call: Call, argument: str = "path") -> str:

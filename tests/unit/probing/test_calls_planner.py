@@ -371,3 +371,37 @@ def test_what_is_to_be_made_has_another_name_in_each_call() -> None:
     path, kept = cast("list[str]", one["to"])
     assert path.startswith("/w/made-") and path.endswith(".txt") and "0123ab" not in path
     assert kept == "remade-0123ab"
+
+
+# A later clock
+
+
+def test_what_succeeded_is_called_once_more_with_a_later_clock_and_nothing_else_is() -> None:
+    def server(call: Call, world: World) -> Says:
+        return Says() if call.item != "broken" else Says("no", "tool-error")
+
+    talk = hold(server, tool("read", "path"), tool("broken", "path"), tool("list", "path"), later=True)
+    number = next(n for n, action in enumerate(talk.actions) if action.days)
+    first, *rest = talk.actions[number:]
+    assert (first.kind, first.days) == (ActionKind.RESTART, 400)
+    made = [action.call for action in rest if action.call is not None]
+    assert [(call.purpose, call.item) for call in made] == [(Purpose.BASELINE, "read"), (Purpose.BASELINE, "list")]
+    assert len(rest) == len(made) and {call.world for call in made} == {made[0].world}
+    assert len({call.id for call in talk.calls}) == len(talk.calls)
+    assert talk.kinds.index("conclude", 1) < number, "the books are closed before"
+
+
+def test_the_budget_bounds_the_calls_with_a_later_clock() -> None:
+    tools = [tool(name, "path") for name in ("one", "two", "three")]
+    talk = hold(benign, *tools, later=True, call_budget=2)
+    assert len(talk.calls[-2:]) == 2 and sum(action.days > 0 for action in talk.actions) == 1
+    number = next(n for n, action in enumerate(talk.actions) if action.days)
+    assert len(talk.actions) - number - 1 == 2
+
+
+def test_no_later_life_without_a_call_that_succeeded_or_without_time_or_target() -> None:
+    no = hold(lambda call, world: Says("no", "tool-error"), tool("read", "path"), later=True)
+    short = hold(benign, tool("read", "path"), later=True, seconds=20.0, each=1.0)
+    gone = hold(lambda call, world: Says(gone=True), tool("read", "path"), comes_up=False, later=True)
+    for talk in (no, short, gone):
+        assert not any(action.days for action in talk.actions)

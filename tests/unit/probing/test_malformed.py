@@ -196,11 +196,31 @@ def test_it_looks_twice_in_the_session_and_once_as_another_client() -> None:
     assert all(probe.alive for probe in last.look.before)
 
 
-@pytest.mark.parametrize("second", [SURFACE.model_copy(update={"instructions": "other"}), None])
-def test_what_differs_is_looked_at_once_more_as_it_was_first(second: Surface | None) -> None:
-    said = looks({"second-session": second})
-    assert names(said)[-1] == "third-session"
-    assert said[-1].look and not said[-1].look.client and not said[-1].look.before
+OTHER = SURFACE.model_copy(update={"instructions": "other"})
+
+
+def asked(actions: list[Action]) -> list[tuple[str, bool, bool]]:
+    """The further lives: their names, whether they are greeted with another name, whether their clock is later."""
+    looked = [action.look for action in actions if action.look and action.look.name.endswith("-session")]
+    return [(look.name, bool(look.client), bool(look.days)) for look in looked if look.name != "same-session"]
+
+
+def test_what_differs_is_looked_at_as_it_was_first_and_then_with_the_name_alone() -> None:
+    said = looks({"second-session": OTHER})
+    lives = [("second-session", True, True), ("third-session", False, False), ("fourth-session", True, False)]
+    assert asked(said) == lives
+    assert not any(action.look.before for action in said[-2:] if action.look)
+    assert asked(looks({"second-session": OTHER, "third-session": OTHER})) == lives[:2]  # it differs at each start
+
+
+def test_a_life_that_does_not_bear_the_clock_is_tried_with_the_name_alone() -> None:
+    lives = [("second-session", True, True), ("third-session", True, True)]
+    said = looks({"second-session": None})
+    assert asked(said) == lives and said[-1].look and not said[-1].look.before
+    said = looks({"second-session": None, "third-session": OTHER})
+    assert asked(said) == [*lives, ("fourth-session", False, False)]
+    said = looks({"second-session": None, "third-session": None})
+    assert asked(said) == [*lives, ("fourth-session", True, False)]
 
 
 def test_a_session_that_is_over_is_not_looked_at() -> None:
