@@ -26,6 +26,8 @@ FOUND = {
     "beacon": ("behavior.egress.beacon", "MEDIUM", "DYNAMIC"),
     "third-call": ("behavior.canaries.leaves", "CRITICAL", "DYNAMIC"),
     "real-key": ("behavior.canaries.leaves", "HIGH", "CONFIRMED"),
+    "dated": ("behavior.canaries.leaves", "CRITICAL", "CONFIRMED"),
+    "dated-call": ("behavior.canaries.leaves", "CRITICAL", "DYNAMIC"),
     "hidden-copy": ("behavior.egress.hidden-recipient", "HIGH", "DYNAMIC"),
     "rug-pull": ("drift.changed", "HIGH", "PROTOCOL"),
     "shadowing": ("phrase.injection", "HIGH", "PROTOCOL"),
@@ -37,10 +39,10 @@ FOUND = {
     "dead-drop": ("behavior.exec.self-made", "HIGH", "DYNAMIC"),
     "aware": ("behavior.evasion.telltale", "LOW", "HEURISTIC"),
 }
-#: What happens only at a later date is not found here: the clock can't be set, and that is said.
-UNSEEN = "dated"
 #: Not run by `make test`: what these rest on has tests of its own on recordings, or samples that do the same.
-LATER = frozenset({"rug-pull", "shadowing", "poisoned-result", "client-config", "tunnel", "dead-drop", "aware"})
+LATER = frozenset(
+    {"dated-call", "rug-pull", "shadowing", "poisoned-result", "client-config", "tunnel", "dead-drop", "aware"}
+)
 MODES = [pytest.param(mode, marks=pytest.mark.field) if mode in LATER else mode for mode in FOUND]
 
 
@@ -74,9 +76,7 @@ def serious(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 def test_every_mode_is_tried() -> None:
     listed = subprocess.run([sys.executable, ATTACKS, "--list"], capture_output=True, text=True, check=True)
-    assert sorted(listed.stdout.split()) == sorted(
-        f"{mode}{twin}" for mode in (*FOUND, UNSEEN) for twin in ("", "-benign")
-    )
+    assert sorted(listed.stdout.split()) == sorted(f"{mode}{twin}" for mode in FOUND for twin in ("", "-benign"))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -84,6 +84,8 @@ def test_an_attack_is_found_at_its_level(mode: str) -> None:
     result = attacked(mode)
     assert FOUND[mode] in told(result)
     assert result["exit_code"] == (FOUND[mode][1] in ("HIGH", "CRITICAL"))
+    waits = ("behavior.evasion.waits-for-date", "MEDIUM", "DYNAMIC") in told(result)
+    assert waits == (mode == "dated")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -91,16 +93,8 @@ def test_the_twin_of_an_attack_is_silent(mode: str) -> None:
     result = attacked(f"{mode}-benign")
     assert serious(result) == []
     assert result["verdict"] == "SAFE"
-
-
-@pytest.mark.field
-@pytest.mark.parametrize("mode", [UNSEEN, f"{UNSEEN}-benign"])
-def test_what_waits_for_a_date_is_said_to_be_unseen(mode: str) -> None:
-    result = attacked(mode)
-    assert serious(result) == []
     (drift,) = [entry for entry in result["analyzers"] if entry["name"] == "behavior.drift"]
-    skipped = {skip["item"]: skip["reason"] for skip in drift["coverage"]["subjects"]["looks"]["skipped"]}
-    assert skipped == {"a life with a later clock": "operator"}
+    assert drift["coverage"]["subjects"]["looks"]["skipped"] == [], "each of them had a life with a later clock"
 
 
 def test_a_package_that_steals_while_it_is_built_is_found() -> None:
