@@ -149,7 +149,7 @@ class Arsenal:
     def _draft(self, subject: Subject, world: World, known: Known) -> Draft:
         schema = self._schema(subject)
         given: JsonObject = {name: list(values) for name, values in sorted(known.items())}
-        key = sha256_hex(canonical_json([subject.kind, subject.name, world.nonce, given, schema]))
+        key = sha256_hex(canonical_json([subject.kind, subject.name, subject.place, world.nonce, given, schema]))
         made = self._drafts.get(key)
         if made is None:
             while len(self._drafts) >= MOST_DRAFTS:

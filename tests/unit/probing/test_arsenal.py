@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from harness.model.base import JsonObject
+from harness.model.call import Asked, ClientAnswer
 from harness.model.options import NetworkChoice
-from harness.model.payload import Boundary, BoundaryKind
+from harness.model.payload import Boundary, BoundaryKind, PayloadClass
 from harness.model.surface import ItemKind
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.payloads import read_payloads
 from harness.pipeline.workspace import planted_files
 from harness.pipeline.world import plant
+from harness.probing.answers import ELICITATION, SAMPLING
 from harness.probing.calls.arsenal import Arsenal
 from harness.probing.calls.subjects import Subject
 from harness.sandbox.base import LaunchSpec
@@ -38,3 +40,30 @@ def test_what_was_seen_of_a_place_brings_more_of_what_is_made_for_it() -> None:
     schema: JsonObject = {"type": "object", "properties": {"w": {"type": "string"}}, "required": ["w"]}
     plain, seen = sent(schema, {"w": "x"}, {}), sent(schema, {"w": "x"}, {"/w": frozenset({"in-query"})})
     assert "sql/string-union-2" in seen and "sql/string-union-2" not in plain
+
+
+def test_a_choice_gets_few_payloads_as_an_argument_and_none_in_a_form() -> None:
+    choice: JsonObject = {"type": "string", "enum": ["red", "blue"]}
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"c": choice, "w": {"type": "string"}},
+        "required": ["c", "w"],
+    }
+    kit, subject = Arsenal(read_payloads()), Subject(ItemKind.TOOL, "t", schema)
+    asked = Asked(
+        method=ELICITATION, number=1, params={"requestedSchema": schema}, answer=ClientAnswer(method=ELICITATION)
+    )
+    for one, places in ((subject, {"/c", "/w"}), (subject.asking(asked), {"/w"})):
+        attacks = kit.attacks(one, {"c": "red", "w": "x"}, {}, WORLD, DATA, network=NetworkChoice.ANSWER)
+        assert {attack.argument for attack in attacks} == places
+
+
+def test_that_a_models_text_is_run_is_by_design_where_the_tool_says_so() -> None:
+    asked = Asked(method=SAMPLING, number=1, answer=ClientAnswer(method=SAMPLING))
+    for description, expected in (("Estimates.", True), ("Has the model write Python code and runs the code.", False)):
+        subject = Subject(ItemKind.TOOL, "t", {"type": "object"}, description).asking(asked)
+        attacks = Arsenal(read_payloads()).attacks(
+            subject, {"answer": "x"}, {}, WORLD, DATA, network=NetworkChoice.ANSWER
+        )
+        classes = {attack.payload.payload_class for attack in attacks}
+        assert (PayloadClass.CODE_EVALUATION in classes) is expected and PayloadClass.SQL in classes
