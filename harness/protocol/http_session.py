@@ -258,7 +258,7 @@ class HttpSession(RawSession):
             return
         if line is None:
             frame = 0
-        elif good or line.parsed:
+        elif good or answers(line):
             frame = self._take(line)
         else:  # a page about the error: evidence, and no message
             frame = self._record(Direction.RECEIVED, line.raw, line.size, ())

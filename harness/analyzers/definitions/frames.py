@@ -172,11 +172,13 @@ class Lexicon:
 def _forms(words: list[str], i: int, word: str) -> Iterable[tuple[str, int]]:
     """What is known by its form: addresses, host names, long numbers."""
     if word in ("http", "https") and words[i + 1 : i + 3] == ["/", "/"]:
-        yield "address", i + 2
+        if words[i + 3 : i + 4] not in _OWN_HOSTS:
+            yield "address", i + 2
     elif word == "@" and 0 < i < len(words) - 1 and words[i + 2 : i + 3] == ["dot"]:
         yield "address", i + 3 if i + 3 < len(words) else i + 2
     elif word == "dot" and 0 < i < len(words) - 1 and (words[i + 1] in _TOP or words[i - 1].isdigit()):
-        yield "address", i + 1
+        if not _loopback(words, i):
+            yield "address", i + 1
     elif word == '"' and words[i + 2 : i + 3] == ['"'] and i and words[i - 1] in _INTO:
         # A single word in quotes or backticks behind such a preposition is the name of a parameter.
         yield "carrier", i + 2
@@ -186,6 +188,17 @@ def _forms(words: list[str], i: int, word: str) -> Iterable[tuple[str, int]]:
         or (word.startswith("0x") and len(word) > 20)
     ):
         yield "number", i
+
+
+#: The machine itself is nowhere that something could be sent to.
+_OWN_HOSTS = (["127"], ["localhost"])
+
+
+def _loopback(words: list[str], i: int) -> bool:
+    """Whether the dot at `i` stands in an address of the machine itself (127.0.0.0/8, RFC 1122)."""
+    while i > 2 and words[i - 2] == "dot" and words[i - 3].isdigit():
+        i -= 2
+    return words[i - 1] == "127"
 
 
 def find_spans(prose: Prose, lexicon: Lexicon, rules: Iterable[Rule]) -> dict[str, list[Span]]:

@@ -58,6 +58,9 @@ ANSWER_FACTOR = 16
 #: Why nothing more was read, where that is our doing: the bound has a finding of its own.
 _OUR_BOUNDS = frozenset({"byte limit", "message limit"})
 
+#: What the Python SDK puts in place of an id in errors about a request over HTTP as a whole (1.x, 2025).
+_IN_PLACE_OF_AN_ID = "server-error"
+
 PHASE = "probe:"
 
 
@@ -282,6 +285,9 @@ class ProbesFold:
             self._note(rules.ID_TYPE, "id:type", probe, event, f"id {canonical_json(identifier)}")
         elif any(rounded(identifier, wanted) for wanted in session.cases):
             text = f"{probe.id}, {probe.title}: the id came back rounded"
+            self._note(rules.LENIENT, "lenient", probe, event, text)
+        elif identifier == _IN_PLACE_OF_AN_ID and message.get("error") is not None:
+            text = f"{probe.id}, {probe.title}: id {canonical_json(identifier)}, where there is none to answer with"
             self._note(rules.LENIENT, "lenient", probe, event, text)
         else:
             self._note(rules.UNKNOWN_ID, "id:unknown", probe, event, f"id {canonical_json(identifier)[:80]}")

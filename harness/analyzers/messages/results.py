@@ -104,7 +104,7 @@ class ResultsFold:
     def _take(self, call: Call, event: CallEndEvent) -> None:
         if call.payload_class is PayloadClass.RETURNED_INSTRUCTIONS or event.state in ("closed", "unreadable"):
             return
-        text = without_echoes(event.text, call.given)
+        text = without_echoes(event.text, [call.given, dict(call.headers)])
         if not text.strip() or _binary(text):
             return
         self._seen += 1

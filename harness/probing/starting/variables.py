@@ -60,8 +60,9 @@ _SWITCHES: tuple[tuple[re.Pattern[str], str, str], ...] = (
 )
 #: A line that offers more than it asks for.
 _OPTIONAL = re.compile(r"\bcustom\b|optional|overrid|alternative|to change\b|\bdefaults? to\b|\(default", re.IGNORECASE)
-#: Other ways to the same end, which the source reads beside the usual one, and which would contradict it.
-_ALTERNATIVE = re.compile(r"PRIVATE_KEY|CERT|_SSL|_TLS|SOCKET|PROXY|REDIRECT|CALLBACK|SESSION")
+#: Other ways to the same end, which the source reads beside the usual one, and which would contradict it; and what only
+#: takes away from what it does.
+_ALTERNATIVE = re.compile(r"PRIVATE_KEY|CERT|_SSL|_TLS|SOCKET|PROXY|REDIRECT|CALLBACK|SESSION|_FILTERS?$")
 _GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]{3,})=(true|false|1|0|yes|on)\b(?!\.)")
 
 

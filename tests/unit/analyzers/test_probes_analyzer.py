@@ -530,6 +530,13 @@ def test_who_may_not_ask_and_is_served_has_rules_of_its_own(rule: str) -> None:
     assert (found(answered), found(refused)) == ({rule: Severity.MEDIUM}, {})
 
 
+def test_what_an_sdk_puts_in_place_of_an_id_is_told_and_held_against_nobody() -> None:
+    sent = probe("H01", family=Family.HTTP, http=FOREIGN)
+    for body, rule in (({"error": ERROR}, "probe.lenient"), ({"result": {}}, "probe.wrong-id")):
+        assert rule in found(begun().send(sent, response("server-error", **body)).judge())
+    assert "probe.wrong-id" in found(begun().send(sent, response([1], error=ERROR)).judge())
+
+
 def test_an_unspecified_request_may_be_answered_and_no_session_adopted() -> None:
     assert found(over_http(200, CHOSEN, {"mcp-session-id": "fresh"}, must=Must.LIVE)) == {}
     assert found(over_http(200, CHOSEN, {"mcp-session-id": "chosen"}, must=Must.LIVE)) == {

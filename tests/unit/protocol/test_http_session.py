@@ -283,6 +283,13 @@ async def test_a_server_of_the_first_revision_is_spoken_to_at_the_endpoint_it_na
     assert ledger.anomalies() == []
 
 
+async def test_a_refusal_need_not_be_json_rpc() -> None:
+    async with spoken(always(http(403, b'{"error": "Forbidden"}'))) as (session, _, ledger):
+        said = await session.request("tools/list", timeout=5)
+        assert isinstance(said, RpcError) and said.message == 'HTTP status 403: {"error": "Forbidden"}'
+    assert not any(getattr(event, "anomalies", ()) for event in ledger.events)
+
+
 async def test_a_session_id_is_given_back_as_it_came_or_not_at_all() -> None:
     def gives(asked: Asked) -> list[bytes] | None:
         said = server(asked)
