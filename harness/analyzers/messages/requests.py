@@ -29,7 +29,7 @@ SAMPLING = "sampling/createMessage"
 ELICITATION = "elicitation/create"
 _METHODS = {SAMPLING: "the model", ELICITATION: "the user"}
 #: Bounds: different requests that are judged, characters of one that are matched, calls whose arguments are kept.
-MAX_REQUESTS = 256
+MAX_REQUESTS = 2048
 REQUEST_CHARS = 64 << 10
 MAX_CALLS = 256
 EXAMPLES = 3
@@ -107,16 +107,19 @@ class RequestsFold:
         self._refusals.asked(event.phase, method)
         call = self._calls.get(event.phase)
         tool = call.item if call is not None and call.method == "tools/call" else None
-        digest = sha256_hex(canonical_json([tool or "", method, params]))
+        texts = [(path, text) for path, text in _texts(method, params)]
+        if sum(len(text) for _, text in texts) > REQUEST_CHARS:
+            self._unread += 1
+            return
+        given = call.given if call is not None else None
+        digest = sha256_hex(canonical_json([tool or "", method, _bare(params, given)]))
         if digest in self._judged:
             return
-        texts = [(path, text) for path, text in _texts(method, params)]
-        if len(self._judged) >= MAX_REQUESTS or sum(len(text) for _, text in texts) > REQUEST_CHARS:
+        if len(self._judged) >= MAX_REQUESTS:
             self._unread += 1
             return
         self._judged.add(digest)
-        if call is not None:
-            texts = [(path, without_echoes(text, call.given)) for path, text in texts]
+        texts = [(path, without_echoes(text, given)) for path, text in texts]
         for said in self._say(method, params, texts):
             self._note(said, method, tool, call, event)
 
@@ -193,6 +196,15 @@ class RequestsFold:
             findings=findings,
             coverage=Coverage(subjects={"requests of the server": tally}),
         )
+
+
+def _bare(value: JsonValue, given: JsonValue) -> JsonValue:
+    """A request without what was sent: every payload in it would make it another one."""
+    if isinstance(value, str):
+        return without_echoes(value, given)
+    if isinstance(value, dict):
+        return {key: _bare(inner, given) for key, inner in value.items()}
+    return [_bare(inner, given) for inner in value] if isinstance(value, list) else value
 
 
 def _requests(message: JsonObject) -> Iterator[tuple[str, JsonObject]]:
