@@ -109,6 +109,7 @@ class BundleWriter:
             self.grade = weaker(self.grade, grade_of(event))
         event = event.model_copy(update=stamp)
         if isinstance(event, FrameEvent):
+            self.talked += 1
             self._frame(event)
         else:
             self._write(self._events, event)
@@ -138,6 +139,7 @@ class BundleWriter:
             self._flows = (self.folder / "flows.jsonl").open("wb")
         self._write(self._flows, event)
         self._flows.flush()
+        self.talked += 1
         self._tell(event)
         number = self._seq
         if self._blobs.overflowed and not self._blobs_cut:
@@ -146,6 +148,8 @@ class BundleWriter:
         return number
 
     _blobs_cut = False
+    #: Messages and flows stored so far.
+    talked = 0
 
     def _limit(self, at: FlowEvent, what: str, bound: int, seen: int) -> None:
         self.record(LimitEvent(phase=at.phase, session=at.session, what=what, bound=bound, seen=seen))

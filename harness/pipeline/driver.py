@@ -26,6 +26,7 @@ from harness.pipeline.looks import Looker, beside, later
 from harness.pipeline.probes import Prober
 from harness.pipeline.progress import Progress
 from harness.pipeline.schema_facts import SchemaFacts
+from harness.pipeline.second_look import Foresight
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
@@ -42,7 +43,6 @@ from harness.sandbox.base import LaunchSpec, Sandbox
 
 #: Added to the harness' own deadline before the warden's strikes: the harness' is the one that gets recorded.
 WARDEN_MARGIN_SECONDS = 15.0
-
 #: How much longer than the main session the background work may take.
 BACKGROUND_SECONDS = 10.0
 #: From when on, and how often, a server that has not answered yet is looked at for signs of another transport, and
@@ -56,7 +56,7 @@ OUT_OF_TIME = "the time of the run is over"
 
 
 class Driver:
-    """Drives one target. `stock_client`: the prestarted SDK client, or None when it is not to be tried."""
+    """Drives one target. `stock_client`: a prestarted one, or None; `foresight`: asked while the last life ends."""
 
     def __init__(
         self,
@@ -67,12 +67,14 @@ class Driver:
         options: RunOptions,
         progress: Progress,
         stock_client: StockClient | None,
+        foresight: Foresight | None = None,
     ) -> None:
         self._sandbox, self._supply, self._bundle = sandbox, supply, bundle
         self._entropy = entropy
         self._options = options
         self._progress = progress
         self._prestarted = stock_client
+        self._foresight = foresight
         self._session: Session | None = None
         self._raw: RawSession | None = None
         self._surface: Surface | None = None
@@ -250,7 +252,7 @@ class Driver:
             start = self._started or action
             with anyio.move_on_at(deadline):
                 if (spec := await self._spec(start, deadline)) is not None:
-                    return await self._looker.anew(action, spec, self._surface, start.adjustment)
+                    return await self._looker.anew(action, spec, self._surface, start.adjustment, self._ending)
             return None
 
         seen = None
@@ -263,6 +265,10 @@ class Driver:
             with anyio.move_on_at(deadline):
                 seen = await self._looker.again(action.look, self._session, self._raw, self._greeting, self._surface)
         return Observation(number=action.number, usable=seen is not None, surface=seen)
+
+    def _ending(self) -> None:
+        if self._foresight is not None:
+            self._background.start_soon(self._foresight)
 
     async def _look_again(self, action: Action, session: Session, deadline: float, seconds: float) -> Observation:
         """Read the lists again, on a session that was greeted."""

@@ -81,11 +81,17 @@ class Looker:
         return seen
 
     async def anew(
-        self, action: Action, spec: LaunchSpec, first: Surface | None, started: Adjustment
+        self,
+        action: Action,
+        spec: LaunchSpec,
+        first: Surface | None,
+        started: Adjustment,
+        ending: Callable[[], None] = lambda: None,
     ) -> Surface | None:
         """The same in a life of its own, `started` as the first was but for client and clock; what comes before the
         handshake is sent first.
 
+        `ending` is called when all is seen and the life comes to its end.
         None when it was not greeted, or was over before its lists were read.
         """
         request = action.look
@@ -110,6 +116,7 @@ class Looker:
             )
             if greeting.failure is None:
                 seen = await self.again(request, session, raw, greeting, first, days=spec.days_ahead)
+            ending()
         return seen
 
 

@@ -174,7 +174,9 @@ class Recorder:
                 client = None
                 if self._options.stock_client:
                     client = await stack.enter_async_context(prestart(self._options.limits, await adopt(STOCK_CHILD)))
-                driver = Driver(sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client)
+                driver = Driver(
+                    sandbox, supply, self._bundle, self._entropy, self._options, self._progress, client, self._foresight
+                )
                 if self._plan is not None:
                     await driver.run(self._plan(supply.facts()), self._options.timeout)
                     return

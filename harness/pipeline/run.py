@@ -13,7 +13,6 @@ import anyio
 import anyio.to_thread
 
 from harness.acquisition import parse_target
-from harness.analyzers.behavior.canaries import wants_second_look
 from harness.analyzers.engine import select
 from harness.assessment.policy_model import Policy
 from harness.model.errors import UsageError
@@ -24,12 +23,12 @@ from harness.model.target import TargetKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.closure import keep_closure
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.foresee import Foresee
 from harness.pipeline.judge import judge
 from harness.pipeline.places import default_bundle, forget_old_bundles
 from harness.pipeline.progress import Progress
 from harness.pipeline.recorded import BundleRecording
 from harness.pipeline.recorder import Recorder
-from harness.pipeline.second_look import Foreseen
 from harness.pipeline.workers import worker_pool
 from harness.report.json import render as render_json
 
@@ -80,14 +79,7 @@ async def run_target(request: RunRequest, entropy: Entropy, progress: Progress) 
                 await bundle.seal(render_json(result, color=False, width=0))
                 results.append(result)
 
-            async def foresee() -> Foreseen:
-                result = await pool.run("behavior.canaries", folder, True, brief=True)
-                ids = wants_second_look(result)
-                found = [finding for finding in result.findings if finding.id in ids]
-                events = tuple(tuple(e.seq for e in finding.evidence if e.seq is not None) for finding in found)
-                return Foreseen(ids, events)
-
-            recorder = Recorder(bundle, options, request.secrets, run_id, entropy, progress, foresee)
+            recorder = Recorder(bundle, options, request.secrets, run_id, entropy, progress, Foresee(pool, bundle).ask)
             await recorder.record(ref, judge_it)
     return results[0]
 

@@ -6,8 +6,9 @@ value, so that the same thing seen with other values is the same finding (see `a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
@@ -37,7 +38,7 @@ class Foreseen:
     events: tuple[tuple[int, ...], ...] = ()
 
 
-Foresight = Callable[[], Awaitable[Foreseen]]
+Foresight = Callable[[], Coroutine[Any, Any, Foreseen]]
 
 #: Not begun with less time left than this; and the longest that a server which answered before may take to do so.
 LEAST_SECONDS = 5.0

@@ -5,7 +5,7 @@ with limits of its own, that can be killed, at a hundredth of an interpreter's s
 bundle itself, and ends with its children when its stdin closes: a dead harness leaves nothing.
 
 In: lines of JSON, a `Job` or a `Stop`. Out: a line `ready`, then for each job a line of JSON, `Outcome`, and `size`
-bytes of result.
+bytes of result. What a brief job found to hold no canary is kept for the next child, which need not search it again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 
 from harness.analyzers import registry
 from harness.analyzers.base import AnalysisInput, DeclarationInput, RecordingInput
+from harness.analyzers.canaries import search
 from harness.analyzers.engine import run_analyzer, run_one, run_together
 from harness.model.base import Record
 from harness.model.options import Limits
@@ -35,6 +36,8 @@ MAX_RESULT_BYTES = 64 << 20
 #: Said once everything is imported: from then on a job's time counts.
 READY = b"ready\n"
 _CHUNK = 1 << 16
+#: Between the result of a brief job, which as JSON holds no such byte, and digests of 32 bytes (see `search.clean`).
+_CLEAN = b"\0"
 
 
 class Job(Record):
@@ -171,6 +174,9 @@ class Nursery:
         del self._children[descriptor]
         _, status = os.waitpid(child.pid, 0)
         code = os.waitstatus_to_exitcode(status)
+        if child.job.brief and code == 0:
+            child.output, _, digests = child.output.partition(_CLEAN)
+            search.clean.update(bytes(digests[at : at + 32]) for at in range(0, len(digests) // 32 * 32, 32))
         outcome = Outcome(number=child.job.number, code=code, size=len(child.output), overflow=child.overflow)
         _write_all(1, outcome.model_dump_json().encode() + b"\n" + child.output)
 
@@ -183,6 +189,8 @@ def _be_child(job: Job, write_end: int) -> None:
         os.dup2(0, 1)
         os.set_inheritable(write_end, False)
         _write_all(write_end, perform(job).encode())
+        if job.brief:
+            _write_all(write_end, _CLEAN + b"".join(sorted(search.clean)))
         code = 0
     finally:
         os._exit(code)  # nothing of the nursery's may run here: no buffers flushed, no handlers
