@@ -12,6 +12,7 @@ from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.behavior.ledger import Kind
 from harness.analyzers.behavior.made import PathMemory
 from harness.analyzers.behavior.places import Area, Place, PlaceKind, PlaceTable, area_of
+from harness.analyzers.behavior.repositories import Repositories
 from harness.analyzers.behavior.sign_in import signing_in
 from harness.model.finding import Severity, Threat
 from harness.model.recording import AttemptEvent, Event, SyscallEvent, TransferEvent
@@ -182,6 +183,7 @@ class FilesFold(BehaviorFold):
         self._planted = PathMemory()
         self._asked = PathMemory()
         self._made = PathMemory()
+        self._repositories = Repositories()
 
     def other(self, event: Event) -> None:
         """Files that were planted because it looked for them are not the user's: it reads what it asked for."""
@@ -213,6 +215,8 @@ class FilesFold(BehaviorFold):
             place = self._writes.find(event.path)
             if place is not None:
                 where = self.attribution.where(event, event.path)
+                if self._repositories.usual(event.path, where.process.name):
+                    return
                 text = f"wrote {event.written} bytes to {event.path}"
                 self.ledger.note(_write_kind(place), place.pattern, event, where, text, extra=_because(place))
 
@@ -270,6 +274,7 @@ class FilesFold(BehaviorFold):
         path = effect.path
         if effect.done and path not in self._planted:
             self._made.add(path)
+            self._repositories.wrote(event.call, path)
         place = self._writes.find(path)
         if place is not None and place.kind is PlaceKind.ACCOUNT:
             place = self._start_files.find(path) or place
@@ -278,6 +283,8 @@ class FilesFold(BehaviorFold):
             return
         where = self.attribution.where(event, path)
         if usual_path(path, where.process.name, writing=True) or signing_in(path, where.process, done=effect.done):
+            return
+        if self._repositories.usual(path, where.process.name):
             return
         of_a_project = place is not None and place.pattern.startswith("**/") and where.phase == CALL
         if of_a_project and (where.attacked or area_of(path) is Area.WORKSPACE):
@@ -306,7 +313,7 @@ class FilesFold(BehaviorFold):
         where = self.attribution.where(event, path)
         text = f"{event.call}{'' if effect.done else ' tried'}: {path}"
         if place is not None and place.kind is not PlaceKind.SECRET:
-            if effect.done:
+            if effect.done and not self._repositories.usual(path, where.process.name):
                 self.ledger.note(_write_kind(place), place.pattern, event, where, text, extra=_because(place))
         elif where.phase == CALL or not effect.done:
             return

@@ -36,6 +36,8 @@ CONTEXT = 2
 BINARY_CHARS = 20_000
 #: Lines with their ends; text that an answer holds as JSON within JSON ends its lines with an escape.
 _LINES = re.compile(r"(?:[^\n\\]|\\(?!n))*(?:\n|\\n)|(?:[^\n\\]|\\(?!n))+")
+#: How JSON within the text of an answer holds a zero byte.
+_ESCAPED_ZERO = "\\u0000"
 _NO_TEXT = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 
 _RULES = {
@@ -237,4 +239,4 @@ def _location(item: _Item) -> Location:
 def _binary(text: str) -> bool:
     """Whether these are the bytes of a file that is no text: it hides nothing in what was never to be read."""
     head = text[:BINARY_CHARS]
-    return "\0" in head or len(_NO_TEXT.findall(head)) > len(head) // 50
+    return "\0" in head or _ESCAPED_ZERO in head or len(_NO_TEXT.findall(head)) > len(head) // 50

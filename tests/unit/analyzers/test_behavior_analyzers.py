@@ -22,6 +22,17 @@ def planted(record: Record, path: str) -> Record:
     return record.write(path, by=Origin.GATE)
 
 
+def _cloned(record: Record) -> Record:
+    """What `git clone` does in a folder of its own."""
+    record.spawn(20, "/usr/bin/git", "git", "clone", "https://example.org/x", "/tmp/made")
+    for path in ("/tmp/made/.git", "/tmp/made/.git/hooks"):
+        record.call("mkdir", path=path, pid=20)
+    record.write("/tmp/made/.git/hooks/pre-push.sample", pid=20)
+    record.transfer("/tmp/made/.git/hooks/pre-push.sample", 12, pid=20)
+    record.write("/tmp/made/.git/config.lock", pid=20)
+    return record.call("rename", path="/tmp/made/.git/config.lock", path2="/tmp/made/.git/config", pid=20)
+
+
 CASES: dict[str, tuple[str, Story, dict[str, str]]] = {
     # files
     "su-of-its-own-looks-at-digests": (
@@ -135,6 +146,16 @@ CASES: dict[str, tuple[str, Story, dict[str, str]]] = {
     "hook": (
         "files",
         lambda r: r.write(f"{WORKSPACE}/.git/hooks/post-checkout"),
+        {"behavior.files.persistence": "HIGH"},
+    ),
+    "hook-by-git": (
+        "files",
+        lambda r: _cloned(r).write("/tmp/made/.git/hooks/post-checkout", pid=20),
+        {"behavior.files.persistence": "HIGH"},
+    ),
+    "settings-by-git": (
+        "files",
+        lambda r: r.spawn(20, "/usr/bin/git", "git", "config", "x").write("/srv/kept/.git/config", pid=20),
         {"behavior.files.persistence": "HIGH"},
     ),
     "authorized": (
@@ -300,6 +321,7 @@ BENIGN: dict[str, tuple[str, Story]] = {
         "files",
         lambda r: r.fork(20).exec("/usr/bin/git", "git", "log", pid=20).open(f"{WORKSPACE}/.git/config", pid=20),
     ),
+    "repository-made": ("files", lambda r: _cloned(r)),
     "devices": ("files", lambda r: r.write("/dev/null")),
     "rings-of-node": (
         "privilege",

@@ -92,6 +92,7 @@ def test_where_nothing_is_called_there_is_nothing_to_say() -> None:
 
 def test_the_bytes_of_a_file_that_is_no_text_hide_nothing() -> None:
     assert not judged(("read", "PK\x03\x04\x14\0\0\0\x08\0notes/readme.txt")).findings
+    assert not judged(("read", '{"content": "notes/readme.txt' + "\\u0000" * 40 + '"}')).findings
     assert not judged(("read", "\x89PNG\r\n\x1a\n" + "\ufffd\x01\u200b" * 40)).findings
 
 
