@@ -19,7 +19,7 @@ SERIOUS = frozenset({"MEDIUM", "HIGH", "CRITICAL"})
 def vetted(mode: str, code: int) -> dict[str, Any]:
     words = ("run", "--no-progress", "--format", "json", "--no-stock-client", f"--arg={mode}", "--arg={workspace}")
     named = ("estimate", "show_page", "read_chapter", "sign_up", "profile")  # and not the one that asks on and on
-    level = ("--active", "tool-calls", *(word for name in named for word in ("--allow", name)))
+    level = ("--active", "tool-calls", "--call-budget", "150", *(word for name in named for word in ("--allow", name)))
     program = str(Path(sys.executable).with_name("harness"))
     done = subprocess.run([program, *words, *level, str(SERVER)], capture_output=True, timeout=300, check=False)
     assert done.returncode == code, done.stdout.decode()[-3000:] + done.stderr.decode()
