@@ -15,7 +15,7 @@ from harness.analyzers.behavior.attribution import Where
 from harness.analyzers.behavior.effects import OPENS
 from harness.analyzers.behavior.ledger import Kind, Ledger
 from harness.model.finding import Severity, Threat
-from harness.model.recording import AttemptEvent, Event, FlowEvent, ProcessEvent, SyscallEvent
+from harness.model.recording import AttemptEvent, Event, FlowEvent, Origin, ProcessEvent, SyscallEvent
 
 #: The session, and the look, with a later clock and nothing else that is unusual.
 LIFE = "later-clock"
@@ -78,7 +78,8 @@ class Dates:
 
 def _doings(event: Event) -> Iterator[tuple[Doing, str]]:
     if isinstance(event, SyscallEvent):
-        if event.decoy and event.path is not None and event.call in OPENS:
+        # What the gate opens, it plants: some of it under names of one life.
+        if event.decoy and event.path is not None and event.call in OPENS and event.by is Origin.TARGET:
             yield ("secret", event.path), f"{event.call}: {event.path}"
     elif isinstance(event, FlowEvent) or (isinstance(event, ProcessEvent) and event.what == "exec"):
         yield from doings(event)

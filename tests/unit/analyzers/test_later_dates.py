@@ -8,7 +8,7 @@ from flow_sample import Net, behind, rules
 from harness.analyzers.behavior import later
 from harness.analyzers.behavior.later import LIFE, Dates
 from harness.model.finding import EvidenceLevel, Severity
-from harness.model.recording import AttemptEvent
+from harness.model.recording import AttemptEvent, Origin
 
 RULE = "behavior.evasion.waits-for-date"
 DAYS = 400
@@ -65,6 +65,16 @@ def test_lives_with_the_right_time_are_no_later_ones() -> None:
 def test_what_a_call_asked_for_is_left_to_others() -> None:
     net = lives("", "post:x.test", "post:x.test", phase="call:fetch:0123456789abcdef")
     assert RULE not in rules(net.judge("behavior.evasion"))
+
+
+def test_what_the_gate_plants_under_names_of_one_life_is_no_doing_of_the_target() -> None:
+    net = behind().closed()
+    life(net, "again-1", "", days=DAYS)
+    net.write("/home/user/private/statement-7718f6c9.txt", decoy=True, by=Origin.GATE)
+    dates = Dates()
+    for event in net.events:
+        dates.take(event)
+    assert dates.alone() == {}
 
 
 def test_what_was_done_is_known_while_it_is_recorded() -> None:
