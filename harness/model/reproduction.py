@@ -37,6 +37,7 @@ class ProofCase(Record):
 
     `argv`: how the target was started, `environment` the names that it was given; `steps`: the calls of the payload in
     order, `control` its inert twin; `world`: what was planted for them. `kept`: the closure's files with their digests.
+    `place`: the URL where it is spoken to over HTTP, empty for standard streams.
     """
 
     format: int = 1
@@ -45,6 +46,7 @@ class ProofCase(Record):
     kept: tuple[Artifact, ...] = ()
     argv: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
+    place: str = ""
     network: str = ""
     boundary: Boundary | None = None
     steps: tuple[Call, ...]

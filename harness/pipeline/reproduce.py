@@ -29,6 +29,7 @@ from harness.pipeline.recorded import BundleRecording
 from harness.pipeline.recorder import Recorder
 from harness.pipeline.redaction import REDACTED
 from harness.pipeline.saved import load_result
+from harness.pipeline.wire import place_of
 from harness.pipeline.workers import worker_pool
 from harness.probing.oracle.again import Recorded, ReproductionPlanner, recorded_of
 from harness.probing.oracle.fold import Confirmation
@@ -232,12 +233,14 @@ def _case(
     finding: Finding, result: ScanResult, recorded: Recorded, memory: _Memory, outcome: Reproduction
 ) -> ProofCase:
     attempt = memory.attempt
+    place = place_of(memory.manifest.options, memory.adjustment)
     return ProofCase(
         finding=finding,
         target=result.target,
         kept=memory.manifest.artifacts,
         argv=attempt.argv if attempt is not None else (),
         environment=attempt.environment if attempt is not None else (),
+        place=f"http://localhost:{place[0]}{place[1]}" if place is not None else "",
         network=finding.confirmation.network if finding.confirmation is not None else "",
         boundary=recorded.steps[0].boundary,
         steps=recorded.steps,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.model.base import canonical_json
 from harness.model.call import Call
@@ -55,10 +55,16 @@ def _advisory(case: ProofCase) -> Iterator[str]:
     yield ""
     yield "## Impact"
     yield ""
-    yield (
-        "The arguments of a tool come from a language model, and so from whoever writes what the model reads. "
-        "No more is needed than a call of this item with such an argument."
-    )
+    if any(call.place == "header" for call in case.steps):
+        yield (
+            "The headers of a request come from whoever reaches the server's port. No more is needed than a call of "
+            "this item with such a header."
+        )
+    else:
+        yield (
+            "The arguments of a tool come from a language model, and so from whoever writes what the model reads. "
+            "No more is needed than a call of this item with such an argument."
+        )
     if case.boundary is not None:
         value = f" {_code(case.boundary.value)}" if case.boundary.value else ""
         yield ""
@@ -104,8 +110,13 @@ def _steps(case: ProofCase) -> Iterator[str]:
         yield f"{number}. Start the server:"
         yield from ("", *_fence(" ".join(_shell(word) for word in case.argv)), "")
     number += 1
-    yield f"{number}. Send it these messages, a line each (`steps.jsonl`); wait for each answer:"
+    how = f"each in a POST to {_code(case.place)}, with the session id that it gives" if case.place else "a line each"
+    yield f"{number}. Send it these messages, {how} (`steps.jsonl`); wait for each answer:"
     yield from ("", *_fence(steps(case).rstrip("\n")), "")
+    for headers in _headers(case.steps):
+        number += 1
+        yield f"{number}. With the call go these headers:"
+        yield from ("", *_fence(headers), "")
     for answer in {canonical_json(a.model_dump(mode="json")): a for c in case.steps for a in c.answers}.values():
         number += 1
         yield f"{number}. When it asks for {_code(answer.method)}, answer ({answer.action}) with this content:"
@@ -116,7 +127,13 @@ def _steps(case: ProofCase) -> Iterator[str]:
     for call in case.control[:1]:
         number += 1
         yield f"{number}. Compare with an inert value of the same shape, which has no such effect:"
-        yield from ("", *_fence(json.dumps(call.given, ensure_ascii=True)))
+        yield from ("", *_fence("\n".join([json.dumps(call.given, ensure_ascii=True), *_headers([call])])))
+
+
+def _headers(calls: Sequence[Call]) -> list[str]:
+    """The headers of calls, a line each; each set once."""
+    sets = ("\n".join(f"{name}: {value}" for name, value in sorted(call.headers.items())) for call in calls)
+    return list(dict.fromkeys(lines for lines in sets if lines))
 
 
 def planted(case: ProofCase) -> list[tuple[str, str, str]]:
@@ -135,7 +152,7 @@ def planted(case: ProofCase) -> list[tuple[str, str, str]]:
 
 
 def steps(case: ProofCase) -> str:
-    """The messages to send on standard input, one JSON-RPC message a line."""
+    """The messages to send, one JSON-RPC message a line."""
     version = case.target.protocol_version or "2025-06-18"
     client = {"name": "client", "version": "1"}
     offers: dict[str, object] = {"sampling": {}, "elicitation": {}} if any(call.answers for call in case.steps) else {}
@@ -156,7 +173,7 @@ def readme(case: ProofCase) -> str:
         "* `advisory.md`: a draft of what to tell the maintainers",
         "* `case.json`: target and the digests of its closure, how it is started, what is planted, the calls, what to"
         " expect",
-        "* `steps.jsonl`: the messages to send on the server's standard input, in order",
+        "* `steps.jsonl`: the messages to send on the server's standard input (or over HTTP), in order",
         "* `recording/`: what was recorded when it was tried again (`harness report recording`), if it was",
         "",
         "Paths are those of the sandbox. Make the planted files (`advisory.md` names them), or replace the paths in",

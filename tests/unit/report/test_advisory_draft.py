@@ -54,6 +54,15 @@ def test_only_what_the_effects_speak_of_is_planted() -> None:
     assert (path, text, link) == ("/home/user/private/linked.txt", secret, "/home/user/workspace/link")
 
 
+def test_over_http_the_place_and_the_headers_are_told() -> None:
+    one = case()
+    call = one.steps[0].model_copy(update={"headers": {"X-Acme-Url": "http://127.0.0.1:1"}, "place": "header"})
+    text = advisory(one.model_copy(update={"steps": (call,), "place": "http://localhost:8000/mcp"}))
+    assert "each in a POST to `http://localhost:8000/mcp`" in text
+    assert "With the call go these headers:\n\n```\nX-Acme-Url: http://127.0.0.1:1\n```" in text
+    assert "whoever reaches the server's port" in text and "a language model" not in text
+
+
 @given(st.text(max_size=60))
 def test_words_of_the_target_stay_inside(text: str) -> None:
     lines = advisory(case(name=text, ref=text or "x")).splitlines()
