@@ -170,9 +170,7 @@ class Confirmation:
         world_seq = None
         if known is not None and known[2] == event.session and self._current.get(event.session) == call.world:
             world_seq = known[1]
-            secrets = {item.secret for item in known[0].items} | {host.secret for host in known[0].hosts}
-            burned = {secret for secret in secrets if secret and any(secret in text for text in texts)}
-            self._burned.setdefault(call.world, set()).update(burned)
+            self._burn(call.world, known[0], texts)
         key = (call.purpose, call.about, call.world, event.session, call.nonce or call.id)
         group = self._groups.setdefault(key, Group(steps=[]))
         live = self._live.setdefault(event.session, set())
@@ -203,12 +201,20 @@ class Confirmation:
             others = [text for step in group.steps if step is not trace for text in sent_texts(step.call)]
             sent = (*others, *sorted(self._burned.get(trace.call.world, ())))
             seen = sightings(trace.call, outcome, known[0], sent=sent, boundaries=tuple(self._facts.boundaries))
+            if trace.call.purpose is Purpose.BASELINE:  # told without any payload: a payload proves nothing by it
+                self._burn(trace.call.world, known[0], [outcome.text])
         trace.finish(outcome, seen, event.seq, event.frame)
         self._late(event.session, outcome)
         if _marks(trace.call) and trace.call.purpose is not Purpose.BASELINE and not seen:
             watched = self._watched.setdefault(event.session, [])
             watched.append(trace)
             del watched[:-WATCHED]
+
+    def _burn(self, nonce: str, world: World, texts: Collection[str]) -> None:
+        """Remember which of the world's secrets the texts hold."""
+        secrets = {item.secret for item in world.items} | {host.secret for host in world.hosts}
+        burned = {secret for secret in secrets if secret and any(secret in text for text in texts)}
+        self._burned.setdefault(nonce, set()).update(burned)
 
     def _late(self, session: str, outcome: Outcome) -> None:
         """Give effects that show now to the earlier call whose nonce they carry."""

@@ -313,6 +313,27 @@ def test_a_secret_that_was_once_sent_is_burned_for_the_session() -> None:
     assert tape.judge().findings == ()
 
 
+def test_what_the_server_tells_without_a_payload_no_payload_discloses() -> None:
+    tape = Tape()
+    tape.start("main", "w1")
+    tape.boundaries(ROOTED)
+    secret = tape.here.items[1].secret
+    baseline = call("c0", Purpose.BASELINE, {"path": "a"}, here=tape.here, kind=None, boundary=None)
+    tape.call(baseline, text=f"cannot connect: {secret}", state="tool-error")
+    one = call(
+        "c1",
+        Purpose.PAYLOAD,
+        {"path": "../x"},
+        disclosed(secret),
+        nonce=NONCES[0],
+        here=tape.here,
+        kind=PayloadClass.TRAVERSAL_READ,
+        boundary=ROOTED,
+    )
+    tape.call(one, text=f"cannot connect: {secret}", state="tool-error")
+    assert tape.judge().findings == ()
+
+
 def test_steps_are_one_try_and_what_the_first_sends_the_second_cannot_disclose() -> None:
     tape = Tape()
     tape.start("main", "w1")
