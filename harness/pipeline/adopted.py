@@ -2,13 +2,70 @@
 
 from __future__ import annotations
 
+import socket
 from signal import SIGKILL, SIGTERM, Signals
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import anyio.to_thread
 
 from harness.pipeline import early
+
+
+class _End:
+    """Our end of one of its standard streams. anyio's own stream over a socket reports an error of the loop's when it
+    is cancelled in the moment in which something arrives; waiting for the descriptor does not.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        end.setblocking(False)
+        self._end = end
+
+    async def aclose(self) -> None:
+        if self._end.fileno() >= 0:
+            anyio.notify_closing(self._end)
+            self._end.close()
+        await anyio.lowlevel.checkpoint()
+
+    def _problem(self, error: OSError) -> Exception:
+        closed = self._end.fileno() < 0
+        return anyio.ClosedResourceError() if closed else anyio.BrokenResourceError(str(error))
+
+
+class _Output(_End, anyio.abc.ByteReceiveStream):
+    """What it writes."""
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        await anyio.lowlevel.checkpoint()
+        while True:
+            try:
+                data = self._end.recv(max_bytes)
+            except BlockingIOError:
+                await anyio.wait_readable(self._end)
+                continue
+            except ConnectionResetError:  # it died with something unread
+                raise anyio.EndOfStream from None
+            except OSError as error:
+                raise self._problem(error) from error
+            if not data:
+                raise anyio.EndOfStream
+            return data
+
+
+class _Input(_End, anyio.abc.ByteSendStream):
+    """What it reads."""
+
+    async def send(self, item: bytes) -> None:
+        await anyio.lowlevel.checkpoint()
+        rest = memoryview(item)
+        while rest:
+            try:
+                rest = rest[self._end.send(rest) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._end)
+            except OSError as error:
+                raise self._problem(error) from error
 
 
 class AdoptedProcess(anyio.abc.Process):
@@ -74,9 +131,6 @@ async def adopt(command: tuple[str, ...]) -> AdoptedProcess | None:
     begun = early.take(command)
     if begun is None:
         return None
-    streams = [
-        await anyio.abc.UNIXSocketStream.from_socket(end)
-        for end in (begun.stdin, begun.stdout, begun.stderr)
-        if end is not None
-    ]
-    return AdoptedProcess(begun, streams[0], streams[1], streams[2] if len(streams) > 2 else None)
+    await anyio.lowlevel.checkpoint()
+    stderr = _Output(begun.stderr) if begun.stderr is not None else None
+    return AdoptedProcess(begun, _Input(begun.stdin), _Output(begun.stdout), stderr)

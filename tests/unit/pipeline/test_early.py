@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from pathlib import Path
 
+import anyio
 import psutil
 import pytest
 
 from harness.model.options import Limits
 from harness.pipeline import early
-from harness.pipeline.adopted import adopt
+from harness.pipeline.adopted import _Output, adopt
 from harness.pipeline.workers import worker_pool
 from harness.protocol.stock_client import prestart
 
@@ -62,3 +65,22 @@ async def test_one_that_died_meanwhile_is_started_again(tmp_path: Path) -> None:
     async with worker_pool(2, Limits()) as pool:
         assert pool._process.pid != dead.pid
         assert "code 1" in ((await pool.run("protocol", tmp_path, True)).reason or "")
+
+
+async def test_cancelled_while_something_arrives_nothing_is_told_to_the_loop() -> None:
+    """What anyio's own stream over a socket does then ends up as a traceback on standard error."""
+    told: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+    ours, theirs = socket.socketpair()
+    stream = _Output(ours)
+    for _ in range(200):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream.receive)
+            await anyio.wait_all_tasks_blocked()
+            theirs.send(b"x")
+            asyncio.get_running_loop().call_soon(tasks.cancel_scope.cancel)
+    theirs.close()
+    await stream.aclose()
+    with pytest.raises(anyio.ClosedResourceError):
+        await stream.receive()
+    assert told == []
