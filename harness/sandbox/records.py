@@ -7,7 +7,6 @@ is trusted, what it quotes is not, and whoever could write to its stream must no
 from __future__ import annotations
 
 import struct
-from collections import deque
 from collections.abc import Mapping
 from urllib.parse import unquote
 
@@ -58,6 +57,8 @@ FLAG_COMPAT, FLAG_X32, FLAG_DENIED, FLAG_NESTED, FLAG_ENTERED, FLAG_UNREADABLE, 
 UNNUMBERED = (1 << 64) - 1
 #: A process that the engine starts is a gate first, and with its second exec what it was started for.
 STEP_EXECS = 2
+#: Of what looks like a heartbeat of the gate so many are remembered, the first ones: it makes one for each program.
+GATE_MARKS = 1024
 #: How many records are held for their order before they are passed on all the same.
 HELD = 1 << 16
 _NOTED = ((FLAG_COMPAT, "compat32"), (FLAG_X32, "x32"), (FLAG_NESTED, "nested"), (FLAG_ENTERED, "entered"))
@@ -90,15 +91,17 @@ class RecordDecoder:
         self._gate_open = True
         self._comers: dict[int, int] = {}  # processes that came from outside, and how many programs each has become
         self._siblings: set[int] = set()  # such that only look as if they had
-        self._marked: deque[str] = deque(maxlen=4096)
+        #: The warden makes as many as it is told to; a target can make some that look like the gate's.
+        self._marked: list[str] = []
+        self._gate_marked: list[str] = []
         self.received = 0
         self.damaged = 0
         self.late = 0
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Nonces of the heartbeats seen, in order."""
-        return tuple(self._marked)
+        """Nonces of the heartbeats seen: the gate's first ones, then all of the warden's, each in order."""
+        return (*self._gate_marked, *self._marked)
 
     def add(self, batch: bytes) -> list[Event]:
         """Take a batch; returns events only where too much would be held."""
@@ -262,7 +265,10 @@ class RecordDecoder:
             self._phase = unquote(phase) or self._phase  # as `gate.mark_line` quoted it
         else:
             self._gate, self._gate_open = pid, False
-        self._marked.append(nonce)
+        if by is Origin.WARDEN:
+            self._marked.append(nonce)
+        elif len(self._gate_marked) < GATE_MARKS:
+            self._gate_marked.append(nonce)
         return MarkEvent(
             phase=self._phase,
             session=self._session,

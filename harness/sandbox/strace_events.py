@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import signal
-from collections import deque
 from urllib.parse import unquote
 
 from harness.model.recording import Event, MarkEvent, Origin, ProcessEvent, SyscallEvent
@@ -58,7 +57,7 @@ class StraceDecoder:
         self._marker = 0
         self._time = 0
         self._numbers = 0
-        self._marked: deque[str] = deque(maxlen=4096)
+        self._marked: list[str] = []
         self._told: list[Event] = []
         self.attached = False
         self.refused = ""

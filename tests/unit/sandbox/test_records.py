@@ -230,6 +230,24 @@ def test_phases_follow_the_wardens_marks_only() -> None:
     assert made.marks == ("n0", "n1")
 
 
+def test_no_heartbeat_of_the_warden_is_forgotten_however_many_there_are() -> None:
+    made = decoder()
+    made.add(mark(0, b"/.mark/n0", by=Origin.GATE))
+    for number in range(1, 6000):
+        made.add(mark(number, b"/.mark/call:a:77/w%d" % number, by=Origin.WARDEN))
+        made.read_up_to(number)
+    made.finish()
+    assert made.marks[0] == "n0" and made.marks[1:] == tuple(f"w{number}" for number in range(1, 6000))
+
+
+def test_marks_that_look_like_the_gates_are_bounded_and_the_first_one_stays() -> None:
+    made = decoder()
+    for number in range(3000):
+        made.add(mark(number, b"/.mark/g%d" % number, by=Origin.GATE))
+    made.finish()
+    assert made.marks[0] == "g0" and len(made.marks) == records.GATE_MARKS
+
+
 def test_a_kernel_path_is_turned_around_and_is_no_claim() -> None:
     event = one(
         arguments(-100, 0, 0o1101, 0o600),
