@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 
 from harness.model.payload import EffectKind, Payload, PayloadClass
+from harness.probing.payloads.placeholders import SLOT
 from harness.probing.synthesis.draft import InjectionPoint
 from harness.probing.synthesis.words import description_words, words_of
 
@@ -143,6 +144,8 @@ def fits(payload: Payload, point: InjectionPoint) -> bool:
         return False
     if applies.descriptions and not set(applies.descriptions) & description_words(point.description):
         return False
+    if "{slot}" in payload.template and not (isinstance(point.value, str) and SLOT.search(point.value)):
+        return False  # nothing is filled in there that anybody tells of
     # What invalid arguments do is worth a few calls; who fills in a form chooses from what is offered.
     return not point.closed or (payload.order <= 10 and point.place not in _ANSWERS)
 

@@ -15,6 +15,8 @@ from urllib.parse import quote, urlsplit
 from harness.model.base import sha256_hex
 from harness.model.world import PlantedHost, PlantedItem, World
 
+#: A name in braces, as a format has them.
+SLOT = re.compile(r"\{\s*([A-Za-z_]\w{0,40})")
 PATTERN = re.compile(r"\{([a-z][a-z0-9_]*)(?::([^{}|]+))?((?:\|[a-z0-9-]+)*)\}")
 
 #: More than any path has parts: a way up that ends at the root of the file system from wherever it starts.
@@ -116,7 +118,7 @@ def _ending(place: Place, _: str) -> str:
 
 def _slot(place: Place, _: str) -> str:
     """The first name in braces in the benign value, which a format is documented to fill in; else the commonest."""
-    found = re.search(r"\{\s*([A-Za-z_]\w{0,40})", place.base)
+    found = SLOT.search(place.base)
     return found[1] if found is not None else "name"
 
 
