@@ -5,8 +5,12 @@ from __future__ import annotations
 from harness.model.payload import PayloadClass
 from harness.probing.oracle.rules import RULES
 
-#: Instructions in answers are found by their text, whatever was sent.
-_BY_TEXT = {"results.injection": PayloadClass.RETURNED_INSTRUCTIONS.value}
+#: Found by what answers hold, whatever was sent: instructions, and secrets that are told unasked, which no payload
+#: can be blamed for.
+_BY_TEXT = {
+    "results.injection": PayloadClass.RETURNED_INSTRUCTIONS.value,
+    "behavior.canaries.disclosed": PayloadClass.SECRET_DISCLOSURE.value,
+}
 
 
 def classes_of(rule: str) -> set[str]:
