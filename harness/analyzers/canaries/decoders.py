@@ -88,10 +88,15 @@ def quoted_printable(data: bytes) -> Iterator[bytes]:
 
 
 def joined(data: bytes) -> Iterator[bytes]:
-    """The unit without what may stand between the pieces of a value that was taken apart; noise has no such pieces."""
+    """The unit without what may stand between the pieces of a value that was taken apart."""
     squeezed = data.translate(None, SEPARATORS)
-    if len(squeezed) != len(data) and len(data.translate(None, _PRINTABLE)) * 2 <= len(data):
+    if len(squeezed) != len(data):
         yield squeezed
+
+
+def noise(data: bytes) -> bool:
+    """Whether most of it is no text: as what comes out when something is decoded that was not encoded."""
+    return len(data.translate(None, _PRINTABLE)) * 2 > len(data)
 
 
 def gzipped(data: bytes) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from harness.analyzers.canaries.decoders import DECODERS
+from harness.analyzers.canaries.decoders import DECODERS, joined, noise
 from harness.analyzers.canaries.encodings import ENCODINGS, SHORTEST, XOR, core, differences
 from harness.analyzers.canaries.engines import AhoCorasick, Engine, fast_engine
 
@@ -147,6 +147,8 @@ class Searcher:
                 if depth == DEPTH or len(data) < SHORTEST or (depth >= SURE_DEPTH and len(data) > SMALL_BYTES):
                     continue
                 for decoder in DECODERS:
+                    if depth and decoder.views is joined and noise(data):
+                        continue  # what was sent is put together whatever it is, what came of decoding if it is text
                     for view in decoder.views(data):
                         if len(view) < SHORTEST or view in seen:
                             continue
