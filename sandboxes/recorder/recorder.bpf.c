@@ -200,6 +200,10 @@ int BPF_PROG(on_exit, struct pt_regs *regs, long result)
     }
     if (call.flags & CALL_SENDS && result > 0)
         count_bytes(arguments[0], 0, result, place);
+    /* An event loop wakes itself so, a thousand times a second; no more than a write to a pipe, which is no line either. */
+    if (call.kind == KIND_SOCKET && call.flags & CALL_SENDS && result > 0 && !flags && !arguments[4] &&
+        is_nameless_pair(arguments[0]))
+        return 0;
 
     switch (call.kind) {
     case KIND_NONE:

@@ -79,6 +79,24 @@ __noinline int put_socket(u32 which, u64 number)
     return 0;
 }
 
+/* Is this one end of a pair of sockets that have no name? Nobody can have come to it from outside. */
+__noinline int is_nameless_pair(u64 number)
+{
+    struct file *file = file_of(bpf_get_current_task_btf(), number);
+
+    if (!file || !bpf_core_type_exists(struct unix_sock))
+        return 0;
+    struct inode *inode = READ(file, f_inode);
+    if ((READ(inode, i_mode) & S_IFMT) != S_IFSOCK)
+        return 0;
+    struct socket *socket = READ(file, private_data);
+    struct sock *sock = READ(socket, sk);
+    if (!sock || READ(sock, __sk_common.skc_family) != AF_UNIX || READ((struct unix_sock *)sock, addr))
+        return 0;
+    struct unix_sock *peer = (struct unix_sock *)READ((struct unix_sock *)sock, peer);
+    return peer && !READ(peer, addr);
+}
+
 __noinline int put_address(u32 which, u64 address, u64 size)
 {
     struct scratch *s = scratch_of(which);

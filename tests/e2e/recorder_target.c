@@ -141,6 +141,15 @@ static void addresses(void)
     listen(local, 1);
     int client = socket(AF_UNIX, SOCK_STREAM, 0);
     connect(client, (void *)&name, sizeof(sa_family_t) + 7);
+    (void)!send(client, "here", 4, 0);
+
+    /* What an event loop does to wake itself; and the same sends when they fail. */
+    int ends[2];
+    socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+    (void)!send(ends[0], "abc", 3, 0);
+    (void)!send(ends[0], "def", 3, 0);
+    close(ends[1]);
+    (void)!send(ends[0], "ghi", 3, MSG_NOSIGNAL);
 
     /* A listener of our own, so that a connection succeeds; 1,000 bytes one way and 7 the other. */
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001)};

@@ -129,7 +129,19 @@ def test_addresses_are_the_kernels(whole: tuple[Stage, bytes]) -> None:
     (caller,) = [event for event in stage.transfers if event.remote == f"127.0.0.1:{port}"]
     assert (caller.local, caller.written, caller.read) == (connects[3].local, 1000, 7)
     pid = connects[0].pid
-    assert sorted((e.read, e.written) for e in stage.transfers if e.pid == pid) == [(0, 20), (7, 1000), (1000, 7)]
+    assert sorted((e.read, e.written) for e in stage.transfers if e.pid == pid) == [
+        (0, 4),
+        (0, 6),
+        (0, 20),
+        (7, 1000),
+        (1000, 7),
+    ]
+
+
+def test_what_a_process_tells_itself_by_a_nameless_pair_is_counted_only(stage: Stage) -> None:
+    sends = [(event.remote, event.result) for event in stage.mode("addresses") if event.call == "sendto"]
+    assert ("unix:@hidden", 4) in sends
+    assert [result for remote, result in sends if remote == "" and result in (3, -32)] == [-32]
 
 
 def test_files_are_told_by_the_kernels_path(stage: Stage) -> None:

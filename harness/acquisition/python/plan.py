@@ -30,6 +30,8 @@ ENVIRONMENT = {
     "UV_NO_PROGRESS": "1",
     "UV_LINK_MODE": "hardlink",
     "SOURCE_DATE_EPOCH": "946684800",
+    # As an install elsewhere has it; with an epoch set, a module's source would be read at each import, to be compared.
+    "PYC_INVALIDATION_MODE": "TIMESTAMP",
 }
 
 
