@@ -8,27 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import anyio
-
 from harness.analyzers.behavior.later import LIFE, Dates
 from harness.model.errors import EngineError, TargetError
-from harness.model.options import RunOptions
-from harness.model.plan import Action, ActionKind, Adjustment
-from harness.model.recording import Event, FlowEvent, FrameEvent, NoteEvent, Phase, ProcessEvent
+from harness.model.plan import Adjustment
+from harness.model.recording import Event, FlowEvent, FrameEvent, ProcessEvent
 from harness.model.surface import Surface
-from harness.pipeline.bundle import BundleWriter
-from harness.pipeline.entropy import Entropy
+from harness.pipeline.further_life import LEAST_SECONDS, FurtherLife, FurtherLives
 from harness.pipeline.looks import later, look_once_more
-from harness.pipeline.progress import Progress
-from harness.pipeline.session import open_session
-from harness.pipeline.supply import Supply
+from harness.pipeline.session import Session
 from harness.probing.drift import DAYS
-from harness.sandbox.base import Sandbox
 
-#: Not begun with less time left than this; and the longest that a server which answered before may take to do so.
-LEAST_SECONDS, MOST_SECONDS = 5.0, 60.0
-#: Added to our own deadline before the warden's strikes.
-MARGIN_SECONDS = 15.0
 #: So many events of lives with a later clock are remembered by their numbers.
 MAX_EVENTS = 16384
 
@@ -36,20 +25,11 @@ MAX_EVENTS = 16384
 class LaterLife:
     """Made for one run, before its first life: it listens for what is done in lives with a later clock alone."""
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        supply: Supply,
-        bundle: BundleWriter,
-        entropy: Entropy,
-        options: RunOptions,
-        progress: Progress,
-    ) -> None:
-        self._sandbox, self._supply, self._bundle = sandbox, supply, bundle
-        self._entropy, self._options, self._progress = entropy, options, progress
+    def __init__(self, lives: FurtherLives) -> None:
+        self._lives = lives
         self._dates = Dates()
         self._events: set[int] = set()
-        bundle.listen(self._hear)
+        lives.bundle.listen(self._hear)
 
     def _hear(self, event: Event) -> None:
         self._dates.take(event)
@@ -72,40 +52,25 @@ class LaterLife:
             return False
         what = ", ".join(sorted(f"{kind} {name}" for kind, name in alone))
         text = f"with a later clock alone it did this: {what}"[:400]
+        lives = self._lives
         if seconds < LEAST_SECONDS:
-            self._note(f"{text}; no time was left for another life with one")
+            lives.note(f"{text}; no time was left for another life with one")
             return False
-        self._progress.phase("another life with a later clock")
-        spec = await self._supply.spec(adjustment)
+        life = FurtherLife(LIFE, "another life with a later clock", "it does the same again", text, DAYS)
+        lives.begins(life)
+        spec = await lives.supply.spec(adjustment)
         if spec is None:
             return False
-        action = Action(
-            number=number,
-            kind=ActionKind.START,
-            session=LIFE,
-            prediction="it does the same again",
-            adjustment=adjustment,
-            why=text,
-            days=DAYS,
-        )
-        self._bundle.plan(action)
-        limit = min(seconds, MOST_SECONDS)
-        spec = later(spec, DAYS).model_copy(update={"deadline_seconds": limit + MARGIN_SECONDS})
-        try:
-            async with open_session(
-                LIFE, self._sandbox, spec, self._bundle, self._entropy, self._options, why=text
-            ) as session:
-                with anyio.move_on_after(limit) as scope:
-                    await look_once_more(
-                        LIFE, session, self._bundle, self._options, adjustment, first, days=spec.days_ahead
-                    )
-                if scope.cancelled_caught:
-                    session.deadline("a life with a later clock", limit)
-        except (TargetError, EngineError) as error:
-            self._note(f"{text}; no further life with one: {error.message}")
-            return False
-        self._note(f"{text}; it was started once more with one, to see whether it does that again")
-        return True
+        launched = later(spec, DAYS)
 
-    def _note(self, text: str) -> None:
-        self._bundle.record(NoteEvent(phase=Phase.START, text=text))
+        async def lived(session: Session) -> None:
+            days = launched.days_ahead
+            await look_once_more(LIFE, session, lives.bundle, lives.options, adjustment, first, days=days)
+
+        try:
+            await lives.run(life, launched, adjustment, number, seconds, lived)
+        except (TargetError, EngineError) as error:
+            lives.note(f"{text}; no further life with one: {error.message}")
+            return False
+        lives.note(f"{text}; it was started once more with one, to see whether it does that again")
+        return True

@@ -29,6 +29,7 @@ from harness.pipeline.driver import Driver
 from harness.pipeline.early import STOCK_CHILD
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.fallback import choose_recorder
+from harness.pipeline.further_life import FurtherLives
 from harness.pipeline.later_life import LaterLife
 from harness.pipeline.launching import target_errors
 from harness.pipeline.payloads import read_payloads
@@ -183,8 +184,8 @@ class Recorder:
                 payloads: tuple[Payload, ...] = ()
                 if self._options.active is ActiveLevel.TOOL_CALLS:
                     payloads = await anyio.to_thread.run_sync(read_payloads)
-                unwatched = Unwatched(sandbox, supply, self._bundle, self._entropy, self._options, self._progress)
-                later = LaterLife(sandbox, supply, self._bundle, self._entropy, self._options, self._progress)
+                lives = FurtherLives(sandbox, supply, self._bundle, self._entropy, self._options, self._progress)
+                unwatched, later = Unwatched(lives), LaterLife(lives)
                 plan = plan_of_run(self._options, supply.facts(), catalog(), payloads, driver.facts)
                 began = self._bundle.elapsed_ms
                 await driver.run(plan, self._options.timeout)
@@ -197,16 +198,7 @@ class Recorder:
                         number += 1
                         left = self._options.timeout - (self._bundle.elapsed_ms - began) / 1000
                 if self._foresight is not None and self._manifest.canaries:
-                    look = SecondLook(
-                        sandbox,
-                        supply,
-                        self._bundle,
-                        self._entropy,
-                        self._options,
-                        self._progress,
-                        self._foresight,
-                        later,
-                    )
+                    look = SecondLook(lives, self._foresight, later)
                     await look.take(driver.answered or Adjustment(), number, left)
 
     async def _can_record(self, sandbox: Sandbox) -> bool:

@@ -14,6 +14,7 @@ from harness.model.recording import AttemptEvent, NoteEvent, ProcessEvent
 from harness.model.target import ImageConfig
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
+from harness.pipeline.further_life import FurtherLives
 from harness.pipeline.later_life import LaterLife
 from harness.pipeline.looks import later
 from harness.pipeline.progress import Progress
@@ -33,7 +34,7 @@ def lived(bundle: BundleWriter, session: str, program: str, days: int) -> int:
 async def test_what_only_lives_with_a_later_clock_show_is_noticed(tmp_path: Path) -> None:
     with BundleWriter(tmp_path / "b", Entropy(), RunOptions().limits) as bundle:
         bundle.manifest(MANIFEST)
-        life = LaterLife(*NOTHING, bundle, Entropy(), RunOptions(), cast("Progress", None))
+        life = LaterLife(FurtherLives(*NOTHING, bundle, Entropy(), RunOptions(), cast("Progress", None)))
         first = lived(bundle, "main", "/usr/bin/git", 0)
         second = lived(bundle, "second-session", "/usr/bin/git", 400)
         assert life.alone([second]) and not life.alone([first, second]) and not life.alone([])
