@@ -1,4 +1,7 @@
-"""The plan of a reproduction: a clean start, the steps of a proven payload with fresh nonces, its control. Sans I/O."""
+"""The plan of a reproduction: the steps of a proven payload with fresh nonces, then its control, each from a clean start.
+
+Sans I/O.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +104,11 @@ class ReproductionPlanner:
         yield Action(number=0, kind=ActionKind.CONCLUDE, boundaries=recorded.boundaries)
         if usable:
             yield from self._payload(world)
-            if not self.problem:
-                yield from self._control(world)
+            if not self.problem and recorded.control:
+                # From another clean start: what the payload left behind may come back with whatever is asked next.
+                yield Action(number=0, kind=ActionKind.RESTART)
+                if self._usable():
+                    yield from self._control(self._world)
         else:
             self.problem = "it did not answer when it was started again"
         yield Action(number=0, kind=ActionKind.STOP)
@@ -133,8 +139,6 @@ class ReproductionPlanner:
 
     def _control(self, world: World) -> Iterator[Action]:
         recorded = self._recorded
-        if not recorded.control or not self._usable():
-            return  # the payload ended the session: what the control does was recorded before
         nonce = recorded.control[0].nonce
         change = Reissue(recorded.control_world, world, nonce, self._nonce(nonce, "control"))
         for number, step in enumerate(recorded.control):
@@ -142,7 +146,7 @@ class ReproductionPlanner:
             yield Action(number=0, kind=ActionKind.CALL, call=call)
             outcome = self._outcome()
             if outcome is None:
-                return
+                return  # what it does was recorded before
             self.controlled += sightings(call, outcome, world, boundaries=recorded.boundaries)
 
     def _usable(self) -> bool:

@@ -10,7 +10,7 @@ from harness.probing.oracle.again import Recorded, ReproductionPlanner, recorded
 from tests.unit.probing.oracle.scripts import Script
 from tests.unit.probing.oracle.tape import NONCES, OUTSIDE, world
 
-FRESH = world("fresh")
+WORLDS = {ActionKind.START: world("fresh"), ActionKind.RESTART: world("anew")}
 
 
 def recorded() -> Recorded:
@@ -36,7 +36,7 @@ def converse(planner: ReproductionPlanner, *works: bool, state: str = "answered"
         actions.append(action)
         outcome = came(action.call, works=shows.pop(0), state=state) if action.call is not None else None
         usable = action.kind is not ActionKind.CONCLUDE and not (dies and outcome is not None)
-        here = FRESH if action.kind is ActionKind.START else None
+        here = WORLDS.get(action.kind)
         seen = Observation(number=action.number, usable=usable, world=here, outcome=outcome)
     return actions
 
@@ -50,13 +50,15 @@ def test_a_bundle_tells_what_to_do() -> None:
 def test_the_same_steps_with_everything_fresh() -> None:
     planner = ReproductionPlanner(recorded(), Adjustment(subcommand=("serve",)), "seed")
     actions = converse(planner, True, False)
-    kinds = ["start", "discover", "conclude", "call", "call", "stop"]
+    kinds = ["start", "discover", "conclude", "call", "restart", "call", "stop"]
     assert [action.kind for action in actions] == kinds
     assert actions[0].adjustment.subcommand == ("serve",) and actions[2].boundaries
     first = actions[3].call
     assert first is not None and first.world == "fresh" and first.nonce not in NONCES
     assert first.effects[0].path == f"{OUTSIDE}/made-{first.nonce}"
     assert first.params["arguments"]["name"] == f"x; touch {OUTSIDE}/made-{first.nonce}"
+    control = actions[5].call
+    assert control is not None and control.world == "anew", "what the payload left behind is no effect of the control"
     assert planner.reproduced and not planner.problem
 
 
@@ -67,10 +69,13 @@ def test_without_the_effect_or_with_it_in_the_control_it_is_not_reproduced(works
     assert not planner.reproduced and not planner.problem
 
 
-def test_a_payload_that_ends_the_session_needs_no_control() -> None:
+def test_a_payload_that_ends_the_session_has_its_control_all_the_same() -> None:
     planner = ReproductionPlanner(recorded(), Adjustment(), "seed")
-    assert len([a for a in converse(planner, True, dies=True) if a.kind is ActionKind.CALL]) == 1
+    assert len([a for a in converse(planner, True, False, dies=True) if a.kind is ActionKind.CALL]) == 2
     assert planner.reproduced
+    planner = ReproductionPlanner(recorded(), Adjustment(), "seed")
+    converse(planner, True, True, dies=True)
+    assert planner.controlled and not planner.reproduced
 
 
 def test_what_was_not_tried_is_said() -> None:
