@@ -104,14 +104,17 @@ class _Memory:
 
 
 def _adjustment(folder: Path) -> Adjustment:
-    """How the target was started when its calls were made."""
+    """How the target was started when its calls were made.
+
+    The closure in a bundle is that of the last start: where dependencies were as of the release, it holds those.
+    """
     found = Adjustment()
     for action in planned_actions(folder):
         if action.kind is ActionKind.START and action.session == "main":
             found = action.adjustment
         elif action.kind is ActionKind.CALL:
             break
-    return found
+    return found.model_copy(update={"of_its_time": False})
 
 
 def _not_tried(finding: Finding, why: str) -> Reproduction:

@@ -1,4 +1,4 @@
-"""The plan of a reproduction: the steps of a proven payload with fresh nonces, then its control, each from a clean start.
+"""The plan of a reproduction: a proven payload's steps with fresh nonces, then its control, each from a clean start.
 
 Sans I/O.
 """
