@@ -1,4 +1,4 @@
-"""`python -m tests.score [--jobs N] [--again] [--all-tools] [--bundles DIR] [WORD ...]`.
+"""`python -m tests.score [--jobs N] [--again] [--all-tools] [--bundles DIR] [--reproduce N] [WORD ...]`.
 
 Runs the trials, and resumes where it was left.
 
@@ -31,6 +31,7 @@ def main() -> int:
     parser.add_argument("--all-tools", action="store_true", help="allow every tool of the faulty servers too")
     parser.add_argument("--table", action="store_true", help="only write the table")
     parser.add_argument("--bundles", type=Path, help="a folder in which the recordings stay")
+    parser.add_argument("--reproduce", type=int, default=0, metavar="N", help="try what was confirmed N times again")
     parser.add_argument("words", nargs="*")
     given = parser.parse_args()
     trials = read_trials(all_tools=given.all_tools)
@@ -41,7 +42,7 @@ def main() -> int:
     if not given.table:
         print(f"{len(todo)} of {len(chosen)} to run", file=sys.stderr)
         with ThreadPoolExecutor(given.jobs) as pool:
-            list(pool.map(lambda trial: keep(trial, product, given.bundles), todo))
+            list(pool.map(lambda trial: keep(trial, product, given.bundles, given.reproduce), todo))
     for path in set(FOLDER.glob("*.json")) - {FOLDER / f"{t.name}.json" for t in trials}:
         path.unlink()
     text = page([(trial, read(trial)) for trial in trials], product)
@@ -50,9 +51,9 @@ def main() -> int:
     return 0 if all(read(trial) for trial in trials) else 1
 
 
-def keep(trial: Trial, product: str, bundles: Path | None = None) -> None:
+def keep(trial: Trial, product: str, bundles: Path | None = None, again: int = 0) -> None:
     """Run a trial and write down what came of it at once: an interrupted score goes on from there."""
-    facts = {**run(trial, bundles), "product": product}
+    facts = {**run(trial, bundles, again), "product": product}
     (FOLDER / f"{trial.name}.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     found = ", ".join(f"{f['level']} {f['rule']}" for f in facts.get("findings", ())) or "nothing"
     print(f"{trial.name}: {facts.get('verdict') or facts.get('reason')}: {found}", file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,11 @@ def product_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def run(trial: Trial, bundles: Path | None = None) -> dict[str, Any]:
-    """Run it and return what is kept; one that failed says why under `reason`. `bundles`: where recordings stay."""
+def run(trial: Trial, bundles: Path | None = None, again: int = 0) -> dict[str, Any]:
+    """Run it and return what is kept; one that failed says why under `reason`. `bundles`: where recordings stay.
+
+    What was confirmed is reproduced `again` times from the recording; `reproduced` tells how often each finding was.
+    """
     with tempfile.TemporaryDirectory(prefix="score-") as folder:
         planted = Path(folder) / "planted"
         planted.mkdir()
@@ -57,8 +61,29 @@ def run(trial: Trial, bundles: Path | None = None) -> dict[str, Any]:
                 done = _ended([*command, *EVERY_TOOL])
         except subprocess.TimeoutExpired:
             return {**_head(trial), "reason": f"no end within {TIMEOUT_SECONDS} s"}
-    facts = kept(trial, done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+        facts = kept(trial, done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+        if again and any(finding["level"] == "CONFIRMED" for finding in facts.get("findings", [])):
+            facts["reproduced"] = {"times": again, "findings": _reproduced(bundle, words, again, Path(folder))}
     return {**facts, "tool_gone": True} if gone else facts
+
+
+def _reproduced(bundle: Path, words: list[str], times: int, folder: Path) -> dict[str, dict[str, Any]]:
+    """By finding: its rule, how many `times` it was reproduced, and the first reason where it was not.
+
+    `words`: those that the run had; the values of `--env` are secrets, which no recording holds.
+    """
+    secrets = [word for name, value in pairwise(words) if name == "--env" for word in (name, value)]
+    found: dict[str, dict[str, Any]] = {}
+    for number in range(times):
+        cases = ["--cases", str(folder / f"cases-{number}")]
+        command = [str(Path(sys.executable).with_name("harness")), "reproduce", str(bundle), *secrets, *cases]
+        done = _ended([*command, "--format", "json", "--no-progress"])
+        for one in json.loads(done.stdout or "[]"):
+            facts = found.setdefault(one["finding"], {"rule": one["rule"], "reproduced": 0, "why": ""})
+            facts["reproduced"] += one["outcome"] == "reproduced"
+            if one["outcome"] != "reproduced":
+                facts["why"] = facts["why"] or one["why"][:200]
+    return found
 
 
 def _ended(command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ SHOWN = ("DYNAMIC", "PROTOCOL", "CONFIRMED")
 
 def page(rows: Sequence[Row], product: str) -> str:
     """The whole page, the summary first."""
-    return "\n".join([*_head(rows, product), *_faults(rows), *_benign(rows), *_every(rows)]) + "\n"
+    return "\n".join([*_head(rows, product), *_faults(rows), *_again(rows), *_benign(rows), *_every(rows)]) + "\n"
 
 
 def right(trial: Trial, facts: Facts | None, levels: Iterable[str]) -> list[Facts]:
@@ -82,6 +82,31 @@ def _faults(rows: Sequence[Row]) -> list[str]:
         lines.append(f"| {name} | " + " | ".join(map(str, counts)) + f" | {_median(mine)} |")
     lines += ["| **all** | " + " | ".join(map(str, totals)) + f" | {_median([r for r in rows if r[0].classes])} |", ""]
     return lines
+
+
+def _again(rows: Sequence[Row]) -> list[str]:
+    """What became of the confirmed findings when they were tried again, each time from the bundle alone."""
+    lines = ["## Tried again", ""]
+    confirmed = sum(f["level"] == "CONFIRMED" for _, facts in rows for f in (facts or {}).get("findings", []))
+    tried = [
+        (trial, facts["reproduced"]["times"], one)
+        for trial, facts in rows
+        if facts is not None and "reproduced" in facts
+        for one in facts["reproduced"]["findings"].values()
+    ]
+    always = sum(one["reproduced"] == times for _, times, one in tried)
+    counts = ", ".join(map(str, sorted({times for _, times, _ in tried})))
+    lines += [
+        f"Of {confirmed} confirmed findings, of benign servers and fixed versions too, {len(tried)} were tried again"
+        f"{f', {counts} times each' if tried else ''}, by `harness reproduce`; {always} were reproduced every time.",
+        "",
+    ]
+    lines += [
+        f"* {cell(trial.start.target)}, {trial.kind}: {one['rule']} {one['reproduced']} of {times}: {cell(one['why'])}"
+        for trial, times, one in tried
+        if one["reproduced"] != times
+    ]
+    return [*lines, ""] if lines[-1] else lines
 
 
 def _benign(rows: Sequence[Row]) -> list[str]:
