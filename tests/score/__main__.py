@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.score.running import product_digest, run
 from tests.score.table import page
 from tests.score.trials import Trial, read_trials
+from tests.survey.entries import read_corpus
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 FOLDER = DOCS / "score"
@@ -45,7 +46,7 @@ def main() -> int:
             list(pool.map(lambda trial: keep(trial, product, given.bundles, given.reproduce), todo))
     for path in set(FOLDER.glob("*.json")) - {FOLDER / f"{t.name}.json" for t in trials}:
         path.unlink()
-    text = page([(trial, read(trial)) for trial in trials], product)
+    text = page([(trial, read(trial)) for trial in trials], product, read_corpus()[1])
     (DOCS / "score.md").write_text(text)
     print(text.partition("## Every trial")[0])
     return 0 if all(read(trial) for trial in trials) else 1

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from tests.score.classes import classes_of
 from tests.score.trials import Trial
+from tests.survey.entries import LeftOut
 
 Facts: TypeAlias = dict[str, Any]
 Row: TypeAlias = tuple[Trial, Facts | None]
@@ -15,9 +16,10 @@ Row: TypeAlias = tuple[Trial, Facts | None]
 SHOWN = ("DYNAMIC", "PROTOCOL", "CONFIRMED")
 
 
-def page(rows: Sequence[Row], product: str) -> str:
-    """The whole page, the summary first."""
-    return "\n".join([*_head(rows, product), *_faults(rows), *_again(rows), *_benign(rows), *_every(rows)]) + "\n"
+def page(rows: Sequence[Row], product: str, left_out: Sequence[LeftOut]) -> str:
+    """The whole page, the summary first; `left_out` are the entries of the corpus that are not run."""
+    parts = [_head(rows, product), _faults(rows), _again(rows), _benign(rows), _every(rows), _left(left_out)]
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def right(trial: Trial, facts: Facts | None, levels: Iterable[str]) -> list[Facts]:
@@ -157,6 +159,10 @@ def _every(rows: Sequence[Row]) -> list[str]:
         kind = f"{kind}, {trial.open_fault} is open in it" if trial.open_fault else kind
         lines.append(f"| {cell(trial.start.target)} | {kind} | {cell(verdict)} | {cell(', '.join(told))} | {seconds} |")
     return lines
+
+
+def _left(left_out: Sequence[LeftOut]) -> list[str]:
+    return ["", "Left out:", "", *(f"* {left.id}: {cell(left.why)}" for left in left_out)]
 
 
 def _median(rows: Sequence[Row]) -> str:
