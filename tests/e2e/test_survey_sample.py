@@ -15,23 +15,33 @@ from tests.survey.starting import same, start
 pytestmark = [pytest.mark.docker, pytest.mark.registry]
 
 SIZE = 3
+#: So many are tried for each: a registry between two releases of one family can't give all that a start needs.
+TRIES = 3
+UNRESOLVED = "a dependency has no matching version"
 
 
-def sample() -> list[Start]:
-    """The completed starts that come first when ordered by a digest over commit and name."""
+def sample() -> list[list[Start]]:
+    """The completed starts, ordered by a digest over commit and name: the first three, each with those in its place."""
     root = Path(__file__).resolve().parent
     found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
     commit = found.stdout.strip() or "no version control"
     starts = [entry for entry in read_corpus()[0] if known(entry)]
-    return sorted(starts, key=lambda entry: hashlib.sha256(f"{commit} {entry.name}".encode()).digest())[:SIZE]
+    ordered = sorted(starts, key=lambda entry: hashlib.sha256(f"{commit} {entry.name}".encode()).digest())
+    return [ordered[first::SIZE][:TRIES] for first in range(SIZE)]
 
 
-@pytest.mark.parametrize("entry", sample(), ids=lambda entry: entry.name)
-def test_a_start_of_the_corpus_agrees_with_what_was_kept(entry: Start) -> None:
-    kept = read(entry)
-    assert kept is not None
-    now = start(entry)
-    assert same(kept, now), f"{entry.name}: kept {kept}, now {now}"
+@pytest.mark.parametrize("entries", sample(), ids=lambda entries: entries[0].name)
+def test_a_start_of_the_corpus_agrees_with_what_was_kept(entries: list[Start]) -> None:
+    unresolved = []
+    for entry in entries:
+        kept = read(entry)
+        assert kept is not None
+        now = start(entry)
+        if not str(now.get("reason", "")).startswith(UNRESOLVED):
+            assert same(kept, now), f"{entry.name}: kept {kept}, now {now}"
+            return
+        unresolved.append(now)
+    raise AssertionError(f"nothing could be resolved: {unresolved}")
 
 
 def test_most_of_the_corpus_is_completed() -> None:
