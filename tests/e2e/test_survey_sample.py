@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.registry]
 SIZE = 3
 #: So many are tried for each: a registry between two releases of one family can't give all that a start needs.
 TRIES = 3
-UNRESOLVED = "a dependency has no matching version"
+UNRESOLVED = ("a dependency has no matching version", "ETARGET")
 
 
 def sample() -> list[list[Start]]:
@@ -37,7 +37,7 @@ def test_a_start_of_the_corpus_agrees_with_what_was_kept(entries: list[Start]) -
         kept = read(entry)
         assert kept is not None
         now = start(entry)
-        if not str(now.get("reason", "")).startswith(UNRESOLVED):
+        if not any(words in str(now.get("reason", "")) for words in UNRESOLVED):
             assert same(kept, now), f"{entry.name}: kept {kept}, now {now}"
             return
         unresolved.append(now)
