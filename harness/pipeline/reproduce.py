@@ -138,7 +138,11 @@ async def _one(
     folder = request.cases / f"case-{finding.id}"
     if folder.exists():
         raise UsageError(f"{folder} exists already", remedy="move it away, or give another folder with --cases")
-    await anyio.to_thread.run_sync(lambda: folder.mkdir(parents=True))
+    try:
+        await anyio.to_thread.run_sync(lambda: folder.mkdir(parents=True))
+    except OSError as error:
+        why = error.strerror or "it can't be made"
+        raise UsageError(f"no folder can be made at {folder}: {why}", remedy="give another with --cases") from error
     problem, loaded = _ready(memory, request)
     if problem is not None or loaded is None:
         outcome = _not_tried(finding, problem or "its closure is not in the bundle")

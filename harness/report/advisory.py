@@ -16,6 +16,13 @@ from harness.model.reproduction import ProofCase, Tried
 from harness.report.escape import one_line, visible
 
 _TEXT = 2000
+_MADE = {
+    "repository": "a git repository with a commit and a change that is not committed",
+    "directory": "a folder",
+    "database": "an SQLite database with a table",
+    "archive": "an archive of that kind",
+    "document": "a document of that kind",
+}
 _EFFECTS = {
     EffectKind.CREATED: "the server creates {path}",
     EffectKind.CHANGED: "the server changes {path}",
@@ -105,6 +112,9 @@ def _steps(case: ProofCase) -> Iterator[str]:
         if link:
             number += 1
             yield f"{number}. Make {_code(link)} lead there by a symbolic link (it or a folder above it)."
+    for kind, path in needed(case):
+        number += 1
+        yield f"{number}. Make {_MADE.get(kind, 'some file')} at {_code(path)}, if it is not there already."
     if case.argv:
         number += 1
         yield f"{number}. Start the server:"
@@ -149,6 +159,21 @@ def planted(case: ProofCase) -> list[tuple[str, str, str]]:
             if path not in found or (link and not found[path][1]):
                 found[path] = text, link
     return sorted((path, text, link) for path, (text, link) in found.items())
+
+
+def needed(case: ProofCase) -> list[tuple[str, str]]:
+    """What else of the planted world the start, the calls or the control name: kind and path."""
+    told = {place for path, _, link in planted(case) for place in (path, link)}
+    named = set(case.argv)
+    waiting: list[object] = [call.given for call in (*case.steps, *case.control)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            named.add(value)
+        elif isinstance(value, dict | list | tuple):
+            waiting += value.values() if isinstance(value, dict) else value
+    items = {item.path: str(item.kind) for item in case.world.items if not item.target and item.kind != "stub"}
+    return sorted((items[path], path) for path in named & items.keys() - told)
 
 
 def steps(case: ProofCase) -> str:

@@ -91,6 +91,7 @@ def test_a_fault_is_proven_reproduced_and_gone_in_the_mended_version(tmp_path: P
     sent = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
     assert [message["method"] for message in sent][::2] == ["initialize", "tools/call"]
     assert "not tried" in harness("reproduce", str(faulty), "--finding", seen["id"], "--cases", str(tmp_path), code=4)
+    harness("reproduce", str(faulty), "--cases", str(folder / "case.json" / "below"), code=2)
 
     silent = vet(mended, "benign", 0)
     assert silent["verdict"] == "SAFE", silent["reasons"]

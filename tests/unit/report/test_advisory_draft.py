@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.model.payload import EffectKind
 from harness.model.reproduction import ProofCase, Reproduction, Tried
 from harness.model.result import TargetFacts
-from harness.report.advisory import advisory, planted, readme, steps
+from harness.report.advisory import advisory, needed, planted, readme, steps
 from tests.unit.probing.oracle.scripts import Script
 from tests.unit.probing.oracle.test_oracle_again import recorded
 
@@ -52,6 +52,27 @@ def test_only_what_the_effects_speak_of_is_planted() -> None:
     call = one.steps[0].model_copy(update={"effects": (effect,), "params": {"path": "/home/user/workspace/link"}})
     ((path, text, link),) = planted(one.model_copy(update={"steps": (call,)}))
     assert (path, text, link) == ("/home/user/private/linked.txt", secret, "/home/user/workspace/link")
+
+
+def test_what_else_the_calls_and_the_start_name_is_to_be_made() -> None:
+    one = case()
+    project = one.world.items[0].model_copy(
+        update={"name": "project", "path": "/home/user/workspace/project", "kind": "repository", "target": ""}
+    )
+    root = project.model_copy(update={"name": "root", "path": "/home/user/my notes", "kind": "directory"})
+    unused = project.model_copy(update={"name": "unused", "path": "/home/user/workspace"})
+    stub = project.model_copy(update={"name": "stub", "path": "/usr/bin/x", "kind": "stub"})
+    call = one.steps[0].model_copy(update={"params": {"arguments": {"repos": [project.path], "tool": stub.path}}})
+    one = one.model_copy(
+        update={
+            "steps": (call,),
+            "world": one.world.model_copy(update={"items": (project, root, unused, stub)}),
+        }
+    )
+    assert needed(one) == [("directory", root.path), ("repository", project.path)]
+    assert "a git repository with a commit and a change that is not committed at `/home/user/workspace/project`" in (
+        advisory(one)
+    )
 
 
 def test_over_http_the_place_and_the_headers_are_told() -> None:
