@@ -85,6 +85,7 @@ class Registry:
                 self.send_response(404 if body is None else 200)
                 kind = "text/html" if self.path.startswith("/simple/") else "application/json"
                 self.send_header("Content-Type", kind)
+                self.send_header("Vary", "Accept")  # as registries say it: npm keeps the short and the whole apart
                 self.send_header("Content-Length", str(len(body or b"")))
                 self.end_headers()
                 if self.command == "GET":

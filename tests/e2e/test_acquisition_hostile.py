@@ -402,6 +402,19 @@ async def test_the_benign_npm_twin_is_acquired_and_its_scripts_wait(
 
 
 @pytest.mark.registry
+async def test_a_version_that_came_out_since_a_package_was_fetched_is_fetched_too(
+    npm_registry: Registry, tmp_path: Path, npm_cache: Path
+) -> None:
+    npm_registry.publish("dep", "1.0.0")
+    npm_registry.publish("first", "1.0.0", dependencies={"dep": "1"}, bin="index.js")
+    await fetch("npm:first", npm_cache)
+    npm_registry.publish("dep", "1.1.0")
+    npm_registry.publish("second", "1.0.0", dependencies={"dep": "1"}, bin="index.js")
+    acquired = await fetch("npm:second", npm_cache)
+    assert [p.version for p in acquired.closure.artifacts if p.name == "dep"] == ["1.1.0"]
+
+
+@pytest.mark.registry
 async def test_npm_closures_in_circles_other_files_and_overrides(
     npm_registry: Registry, tmp_path: Path, npm_cache: Path
 ) -> None:

@@ -150,9 +150,13 @@ class Npm:
         missing = [p for p in packages if self._store.linked(p.algorithm, p.digest) is None]
         names = sorted({f"{p.name}@{p.version}" for p in missing})
         for start in range(0, len(names), 200):  # an argument vector has bounds too
-            with self._store.work() as work:
-                result = await self.run(work, "cache", "add", "--prefer-offline", *names[start : start + 200])
-            if result.code != 0:
+            # What npm remembers of a package may be older than the lock, and not know the version: it asks anew then.
+            for how in ("--prefer-offline", "--prefer-online"):
+                with self._store.work() as work:
+                    result = await self.run(work, "cache", "add", how, *names[start : start + 200])
+                if result.code == 0:
+                    break
+            else:
                 raise RegistryError(
                     f"a package file could not be fetched: {summary(_complaint(result.error))}",
                     remedy="check the network and the registry settings of npm",
