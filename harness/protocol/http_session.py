@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import anyio
 import anyio.abc
@@ -20,6 +21,7 @@ from harness.model.recording import Direction, EventSink, Phase
 from harness.protocol.framing import Held, Line
 from harness.protocol.http_body import EventReader, ServerEvent, Totals, answers, endpoint_of, refusal
 from harness.protocol.http_exchange import EVENTS, Answered, BadHttp, Exchange, Head, UnsendableRequest
+from harness.protocol.http_intake import Intake
 from harness.protocol.http_request import (
     SESSION_HEADER,
     WITHOUT_BODY,
@@ -44,8 +46,6 @@ ACCEPTED_SECONDS = 5.0
 #: How long the end of a session may take, and the first event of a server of the first revision.
 GOODBYE_SECONDS = 2.0
 ENDPOINT_SECONDS = 5.0
-#: Exchanges that are open at a time; then the oldest is given up.
-MOST_OPEN = 32
 #: How often a stream that ended without the answer is asked for again, and how long is waited before.
 MOST_RESUMES = 5
 RESUME_SECONDS = (0.1, 2.0)
@@ -99,9 +99,8 @@ class HttpSession(RawSession):
         self._totals = Totals(limits)
         self._reached = False
         self.legacy: anyio.Event | None = None
-        self._running, self._over, self._some_over = anyio.Event(), anyio.Event(), anyio.Event()
+        self._intake, self._over = Intake(), anyio.Event()
         self._why = CloseReason.END_OF_STREAM
-        self._open: list[anyio.CancelScope] = []
         self._notes = 0
 
     def finish(self, reason: CloseReason = CloseReason.END_OF_STREAM) -> None:
@@ -122,10 +121,9 @@ class HttpSession(RawSession):
         with anyio.move_on_after(timeout):
             try:
                 exchange = await self._ask(shape.method, headers, b"" if shape.method in WITHOUT_BODY else body)
+                answered = await self._start(exchange, Sent())
             except (*LOST, UnsendableRequest):
                 return None
-            answered = Answered()
-            self._start(exchange, Sent(), answered)
             await answered.head.wait()
             if answered.reply is not None:
                 with anyio.move_on_after(ACCEPTED_SECONDS):
@@ -150,13 +148,12 @@ class HttpSession(RawSession):
         except UnsendableRequest as error:
             self._fact(f"a message could not be sent over HTTP: {error}")
             raise anyio.BrokenResourceError from None
-        answered = Answered()
-        self._start(exchange, sent, answered, line)
+        answered = await self._start(exchange, sent, line)
         if sent.id is None:
             with anyio.move_on_after(ACCEPTED_SECONDS):
                 await answered.done.wait()
         if sent.method == "notifications/initialized" and answered.accepted and self.legacy is None:
-            self._tasks.start_soon(self._listen)
+            self._intake.beside(self._listen)
 
     async def _ask(self, method: str, headers: list[tuple[str, str]], body: bytes) -> Exchange:
         """Send a request on a connection of its own. Raises as a stream does, and `UnsendableRequest`."""
@@ -172,7 +169,7 @@ class HttpSession(RawSession):
 
     async def _connect(self) -> anyio.abc.ByteStream:
         """A connection; waits until somebody listens for the first time."""
-        await self._running.wait()
+        await self._intake.begun.wait()
         while not self._over.is_set():
             try:
                 stream = await self._connect_once()
@@ -190,50 +187,43 @@ class HttpSession(RawSession):
                 await self._over.wait()
         raise anyio.BrokenResourceError
 
-    def _start(self, exchange: Exchange, sent: Sent, answered: Answered, line: bytes = b"") -> None:
-        """Take in the answer beside everything else."""
-        if len(self._open) >= MOST_OPEN:
-            self._open.pop(0).cancel()
-        self._tasks.start_soon(self._answered, exchange, sent, answered, line)
+    async def _start(self, exchange: Exchange, sent: Sent, line: bytes = b"") -> Answered:
+        """Take in the answer beside everything else. Raises as a stream does when the session has ended meanwhile."""
+        answered = Answered()
+        if not self._intake.take(partial(self._answered, exchange, sent, answered, line)):
+            await exchange.aclose()
+            raise anyio.BrokenResourceError
+        return answered
 
     # Receiving
 
     async def _receive(self) -> CloseReason:
-        async with anyio.create_task_group() as tasks:
-            self._tasks = tasks
-            self._running.set()
+        async with self._intake.receiving():
             await self._over.wait()
-            with anyio.move_on_after(LAST_WORDS_SECONDS):  # of a server that has just ended
-                while self._why is CloseReason.END_OF_STREAM and self._totals.exhausted is None and self._open:
-                    await self._some_over.wait()
-            tasks.cancel_scope.cancel()
+            if self._why is CloseReason.END_OF_STREAM and self._totals.exhausted is None:
+                with anyio.move_on_after(LAST_WORDS_SECONDS):  # of a server that has just ended
+                    await self._intake.drained()
         if self._totals.exhausted is not None:
             totals = self._totals
             return self._exhausted(totals.exhausted, totals.messages_seen, totals.bytes_seen)
         return self._why
 
     async def _answered(self, exchange: Exchange, sent: Sent, answered: Answered, line: bytes) -> None:
-        with anyio.CancelScope() as scope:
-            self._open.append(scope)
-            try:
-                head = await exchange.head()
-                answered.told(head)
-                if sent.method == "initialize" and 200 <= head.status < 300:
-                    self.session_id = head.headers.get(SESSION_HEADER)
-                await self._body(exchange, head, sent, line)
-            except BadHttp as error:
-                self._fact(f"the answer to {sent.method or 'a request'} is no HTTP: {error}")
-                self._resolve(sent, Closed(CloseReason.BROKEN_STREAM))
-            except LOST:
-                self._fact(f"the connection ended before the answer to {sent.method or 'a request'} did")
-                self._resolve(sent, Closed(CloseReason.BROKEN_STREAM))
-            finally:
-                if scope in self._open:
-                    self._open.remove(scope)
-                self._some_over.set()
-                self._some_over = anyio.Event()
-                answered.over()
-                await exchange.aclose()
+        try:
+            head = await exchange.head()
+            answered.told(head)
+            if sent.method == "initialize" and 200 <= head.status < 300:
+                self.session_id = head.headers.get(SESSION_HEADER)
+            await self._body(exchange, head, sent, line)
+        except BadHttp as error:
+            self._fact(f"the answer to {sent.method or 'a request'} is no HTTP: {error}")
+            self._resolve(sent, Closed(CloseReason.BROKEN_STREAM))
+        except LOST:
+            self._fact(f"the connection ended before the answer to {sent.method or 'a request'} did")
+            self._resolve(sent, Closed(CloseReason.BROKEN_STREAM))
+        finally:
+            answered.over()
+            await exchange.aclose()
 
     async def _body(self, exchange: Exchange, head: Head, sent: Sent, posted: bytes) -> None:
         if head.content_type == EVENTS and 200 <= head.status < 300:
@@ -364,7 +354,7 @@ class HttpSession(RawSession):
         if self.legacy is not None:
             return False
         self.legacy = found = anyio.Event()
-        self._tasks.start_soon(self._listen)
+        self._intake.beside(self._listen)
         with anyio.move_on_after(ENDPOINT_SECONDS):
             await found.wait()
         if not found.is_set():

@@ -81,12 +81,15 @@ class Script:
         self.play, self.refusals = play, refusals
         self.asked: list[Asked] = []
         self.closed = 0
+        self.slow: anyio.Event | None = None  # connecting takes until then
 
     async def connect(self) -> anyio.abc.ByteStream:
         await anyio.lowlevel.checkpoint()
         if self.refusals:
             self.refusals -= 1
             raise ConnectionRefusedError
+        if self.slow is not None:
+            await self.slow.wait()
         return Line(self)
 
     def of(self, method: str) -> list[Asked]:
@@ -346,6 +349,36 @@ async def test_nobody_listens_and_who_stops_listening() -> None:
         script.refusals = 10_000
         assert isinstance(await session.request("ping", timeout=5), Closed)
         assert session.closed is CloseReason.END_OF_STREAM
+
+
+@pytest.mark.parametrize("what", ["request", "notify", "send_bytes", "exchange"])
+async def test_a_session_that_ends_while_a_message_is_on_its_way_takes_no_answer_to_it(what: str) -> None:
+    outcomes: list[object] = []
+
+    async def later(session: HttpSession) -> None:
+        if what == "request":
+            outcomes.append(await session.request("ping", timeout=5))
+        elif what == "notify":
+            outcomes.append(await session.notify("notifications/initialized", timeout=5))
+        elif what == "send_bytes":
+            outcomes.append(await session.send_bytes(b'{"jsonrpc":"2.0","id":900001,"method":"ping"}\n', timeout=5))
+        else:
+            outcomes.append(await session.exchange(b"{}", HttpShape(), timeout=5))
+
+    flood = stream(b'data: {"jsonrpc":"2.0","method":"n"}\n\n' * 100)
+    with anyio.fail_after(20):
+        async with (
+            spoken(always(flood), Limits(messages=50)) as (session, script, _),
+            anyio.create_task_group() as tasks,
+        ):
+            script.slow = anyio.Event()
+            tasks.start_soon(later, session)
+            await anyio.wait_all_tasks_blocked()
+            session.finish(CloseReason.FLOOD)
+            await session.ended()
+            script.slow.set()
+    assert outcomes == [{"request": Closed(CloseReason.FLOOD), "exchange": None}.get(what, False)]
+    assert script.closed == len(script.asked)  # nor is the connection left open
 
 
 async def test_a_request_that_deviates_says_what_the_answer_was() -> None:
