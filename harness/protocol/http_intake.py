@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -33,14 +34,14 @@ class Intake:
                 self._tasks = None  # from here on: a group that has ended takes no task any more
                 tasks.cancel_scope.cancel()
 
-    def beside(self, task: Callable[[], Awaitable[object]]) -> bool:
+    def beside(self, task: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """Run `task` beside everything else; False, and nothing is run, when nothing more is received."""
         if self._tasks is None:
             return False
         self._tasks.start_soon(task)
         return True
 
-    def take(self, answer: Callable[[], Awaitable[object]]) -> bool:
+    def take(self, answer: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """As `beside`, for an answer: of those, at most `MOST_OPEN` are open."""
 
         async def bounded() -> None:
