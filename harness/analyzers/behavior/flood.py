@@ -8,19 +8,33 @@ from harness.analyzers.behavior.attribution import Where
 from harness.analyzers.behavior.fold import BehaviorAnalyzer, BehaviorFold
 from harness.analyzers.behavior.ledger import Kind
 from harness.model.finding import Severity, Threat
-from harness.model.recording import Event, EventBase, ProcessEvent, RecorderEndEvent, SyscallEvent
+from harness.model.recording import (
+    Event,
+    EventBase,
+    MarkEvent,
+    Origin,
+    ProcessEvent,
+    RecorderEndEvent,
+    SyscallEvent,
+)
 
 SECOND = 1_000_000_000
 #: Recorded calls in one second. The busiest second measured, the start of a large command-line client, had 4,000.
 CALLS_A_SECOND = 10_000
 #: So many such seconds are no burst any more.
 BUSY_SECONDS = 5
-#: Calls in one session, whatever their rate; the most measured until the end of discovery were 7,500. A slow machine
-#: slows a flood as well: this bound is the one that holds there.
-CALLS_A_SESSION = 150_000
-#: Processes started in one session outside of calls; the most measured was 40.
-PROCESSES_A_SESSION = 1_000
+#: Calls outside of tool calls in one session, or in one tool call, whatever their rate; the most measured until the
+#: end of discovery were 7,500, in one tool call 1,100. A slow machine slows a flood as well: this bound holds there.
+MOST_CALLS = 150_000
+#: Processes started outside of tool calls in one session, or in one tool call; the most measured were 40, and 8.
+MOST_PROCESSES = 1_000
+#: What each tool call may add to both: a tool that starts a program does so as often as it is called, and the calls
+#: are ours (measured: 2,000 of them, with 150 system calls and 6 processes each).
+CALLS_A_TOOL_CALL = 5_000
+PROCESSES_A_TOOL_CALL = 20
 MAX_SESSIONS = 64
+#: How the phase of a tool call begins.
+CALLED = "call:"
 
 CALLS = Kind(
     "behavior.flood.calls",
@@ -48,15 +62,54 @@ LOST = Kind(
 )
 
 
-class _Rate:
-    """Counts of one session: in all, and in the second at hand."""
+class _Tally:
+    """A number that grows: in all, outside of tool calls, and in the tool call that had the most."""
 
-    __slots__ = ("busy", "calls", "first", "forks", "in_second", "last", "matched", "peak", "second")
+    __slots__ = ("begun", "most", "outside", "total")
 
     def __init__(self) -> None:
-        self.calls = self.forks = self.second = self.in_second = self.busy = self.peak = self.matched = 0
+        self.total = self.begun = self.outside = self.most = 0
+
+    def part(self, *, called: bool) -> None:
+        """A part ends: a tool call, or what lies between two."""
+        grown, self.begun = self.total - self.begun, self.total
+        if called:
+            self.most = max(self.most, grown)
+        else:
+            self.outside += grown
+
+    def reaches(self, most: int, share: int, made: int, whole: int = 0) -> bool:
+        """Whether it is `most` outside of tool calls, in one of the `made`, or in all of them beyond a `share` for each.
+
+        `whole`: the number with what was lost, which belongs nowhere; without tool calls it was outside of them.
+        """
+        whole = max(whole, self.total)
+        outside = self.outside if made else whole
+        return max(outside, self.most, whole - outside - made * share) >= most
+
+
+class _Rate:
+    """Counts of one session: in all and in its parts, and in the second at hand."""
+
+    __slots__ = ("busy", "calls", "first", "forked", "forks", "in_second", "last", "matched", "peak", "phase")
+    __slots__ += ("second", "tool_calls")
+
+    def __init__(self) -> None:
+        self.calls, self.forks = _Tally(), _Tally()
+        self.second = self.in_second = self.busy = self.peak = self.matched = self.tool_calls = 0
+        self.phase = ""
         self.first: EventBase | None = None
         self.last: EventBase | None = None
+        self.forked: tuple[ProcessEvent, Where] | None = None
+
+    def enter(self, phase: str) -> None:
+        """What comes now belongs to another phase."""
+        if phase == self.phase:
+            return
+        for tally in (self.calls, self.forks):
+            tally.part(called=self.phase.startswith(CALLED))
+        self.phase = phase
+        self.tool_calls += phase.startswith(CALLED)
 
 
 class FloodFold(BehaviorFold):
@@ -70,7 +123,7 @@ class FloodFold(BehaviorFold):
         """Count a system call; the rest goes the usual way."""
         if type(event) is SyscallEvent:
             rate = self._rates.get(event.session) or self._rate(event.session)
-            rate.calls += 1
+            rate.calls.total += 1
             second = event.t // SECOND
             if second == rate.second:
                 rate.in_second += 1
@@ -90,19 +143,21 @@ class FloodFold(BehaviorFold):
         """Count processes."""
         if event.what == "fork":
             rate = self._rate(event.session)
-            rate.forks += 1
-            if rate.forks == PROCESSES_A_SESSION:
-                text = f"at least {PROCESSES_A_SESSION} processes"
-                self.ledger.note(PROCESSES, "processes", event, self.attribution.where(event), text)
+            forks = rate.forks
+            forks.total += 1
+            if forks.total - forks.begun == MOST_PROCESSES or (rate.forked is None and forks.total == MOST_PROCESSES):
+                rate.forked = event, self.attribution.where(event)
 
     def other(self, event: Event) -> None:
-        """At a recorder's end: were events lost in a flood?"""
+        """Where a tool call begins or ends; and at a recorder's end: were events lost in a flood?"""
+        if isinstance(event, MarkEvent) and event.by is Origin.WARDEN:
+            self._rate(event.session).enter(event.phase)
         if isinstance(event, RecorderEndEvent):
             rate = self._rate(event.session)
             rate.matched += event.matched
             rate.last = event
             lost = sum(max(0, number) for number in event.lost.values())
-            if lost and (rate.busy or rate.calls >= CALLS_A_SECOND or lost >= CALLS_A_SECOND):
+            if lost and (rate.busy or rate.calls.total >= CALLS_A_SECOND or lost >= CALLS_A_SECOND):
                 text = f"{lost} of {event.matched} events were lost"
                 self.ledger.note(LOST, "lost", event, self._nowhere(event), text)
 
@@ -111,12 +166,18 @@ class FloodFold(BehaviorFold):
         for session, rate in sorted(self._rates.items()):
             if session == "install":
                 continue
-            calls = max(rate.calls, rate.matched)
-            if rate.busy >= BUSY_SECONDS or calls >= CALLS_A_SESSION:
+            rate.enter("")
+            calls, forks, made = rate.calls, rate.forks, rate.tool_calls
+            many = calls.reaches(MOST_CALLS, CALLS_A_TOOL_CALL, made, rate.matched)
+            if rate.busy >= BUSY_SECONDS or many:
                 event = rate.first or rate.last or EventBase(phase="", session=session)
                 peak = max(rate.peak, rate.in_second)
-                text = f"{calls} calls in session {session}, at most {peak} recorded in one second"
+                text = f"{max(calls.total, rate.matched)} calls in session {session}, at most {peak} recorded in one second"
                 self.ledger.note(CALLS, "calls", event, self._nowhere(event), text)
+            if rate.forked is not None and forks.reaches(MOST_PROCESSES, PROCESSES_A_TOOL_CALL, made):
+                text = f"{forks.total} processes in session {session}, of them {forks.outside} outside of tool calls"
+                text += f", at most {forks.most} in one of {made}"
+                self.ledger.note(PROCESSES, "processes", *rate.forked, text)
 
     def _nowhere(self, event: EventBase) -> Where:
         from_nobody = self.attribution.nobody

@@ -10,7 +10,7 @@ from behavior_sample import EACCES, EEXIST, ENOENT, ENTRY, EPERM, WORKSPACE, Rec
 from recordings_sample import TOOL
 
 from harness.model.finding import EvidenceLevel, Severity
-from harness.model.recording import AttemptEvent, MarkEvent, Origin
+from harness.model.recording import AttemptEvent, MarkEvent, Origin, SyscallEvent
 from harness.model.result import AnalyzerStatus
 
 HOME = "/home/user"
@@ -615,11 +615,49 @@ def test_a_busy_start_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_flood_of_processes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.analyzers.behavior import flood
 
-    monkeypatch.setattr(flood, "PROCESSES_A_SESSION", 10)
+    monkeypatch.setattr(flood, "MOST_PROCESSES", 10)
     record = started()
     for child in range(20, 31):
         record.fork(child)
     assert rules(record.end().judge("behavior.flood")) == {"behavior.flood.processes": "HIGH"}
+
+
+@pytest.mark.parametrize(
+    ("outside", "in_calls", "found"),
+    [
+        (0, [6] * 50, False),  # a tool that starts programs, called often
+        (99, [99, 0, 0], False),
+        (100, [], True),
+        (60, [], False),
+        (0, [3, 100, 3], True),  # in one call
+        (0, [22] * 90, True),  # of each call less than that of one, and more than they need
+    ],
+)
+def test_what_tool_calls_start_is_no_flood_because_there_were_many_of_them(
+    monkeypatch: pytest.MonkeyPatch, outside: int, in_calls: list[int], found: bool
+) -> None:
+    from harness.analyzers.behavior import flood
+
+    monkeypatch.setattr(flood, "MOST_PROCESSES", 100)
+    monkeypatch.setattr(flood, "MOST_CALLS", 100)
+    monkeypatch.setattr(flood, "CALLS_A_TOOL_CALL", flood.PROCESSES_A_TOOL_CALL)
+    for what in ("processes", "calls"):
+        record = started()
+        before = sum(isinstance(event, SyscallEvent) for event in record.events) if what == "calls" else 0
+
+        def did(times: int, record: Record = record, what: str = what) -> None:
+            for number in range(times):
+                if what == "calls":
+                    record.open("/tmp/x", result=ENOENT)
+                else:
+                    record.fork(1000 + number)
+
+        did(outside - before if outside else 0)
+        for number, times in enumerate(in_calls):
+            record.enter(f"call:run:nonce{number:04}")
+            did(times)
+            record.enter("between")
+        assert ("behavior.flood." + what in rules(record.end().judge("behavior.flood"))) is found
 
 
 def test_hostile_names_are_shown_harmlessly() -> None:
