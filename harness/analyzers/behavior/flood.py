@@ -79,7 +79,7 @@ class _Tally:
             self.outside += grown
 
     def reaches(self, most: int, share: int, made: int, whole: int = 0) -> bool:
-        """Whether it is `most` outside of tool calls, in one of the `made`, or in all of them beyond a `share` for each.
+        """Whether it is `most` outside of tool calls, in one of the `made`, or in all beyond a `share` for each.
 
         `whole`: the number with what was lost, which belongs nowhere; without tool calls it was outside of them.
         """
@@ -172,7 +172,8 @@ class FloodFold(BehaviorFold):
             if rate.busy >= BUSY_SECONDS or many:
                 event = rate.first or rate.last or EventBase(phase="", session=session)
                 peak = max(rate.peak, rate.in_second)
-                text = f"{max(calls.total, rate.matched)} calls in session {session}, at most {peak} recorded in one second"
+                whole = max(calls.total, rate.matched)
+                text = f"{whole} calls in session {session}, at most {peak} recorded in one second"
                 self.ledger.note(CALLS, "calls", event, self._nowhere(event), text)
             if rate.forked is not None and forks.reaches(MOST_PROCESSES, PROCESSES_A_TOOL_CALL, made):
                 text = f"{forks.total} processes in session {session}, of them {forks.outside} outside of tool calls"
