@@ -91,8 +91,10 @@ class _Tally:
 class _Rate:
     """Counts of one session: in all and in its parts, and in the second at hand."""
 
-    __slots__ = ("busy", "calls", "first", "forked", "forks", "in_second", "last", "matched", "peak", "phase")
-    __slots__ += ("second", "tool_calls")
+    __slots__ = (
+        "busy", "calls", "first", "forked", "forks", "in_second", "last", "matched", "peak", "phase", "second",
+        "tool_calls",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.calls, self.forks = _Tally(), _Tally()
