@@ -135,7 +135,7 @@ def _slip(path: str, data: bytes) -> Made:
 
 
 def _repository(path: str, data: bytes) -> Made:
-    """Loose objects, one branch, an index that equals the last commit, and the working files."""
+    """Loose objects, one branch, an index with the last commit and what is staged, and the working files."""
     from dulwich.index import IndexEntry, write_index_dict
     from dulwich.objects import Blob, Commit, Tree
 
@@ -152,17 +152,22 @@ def _repository(path: str, data: bytes) -> Made:
     state: dict[str, bytes] = {}
     parents: list[Any] = []
     index: dict[bytes, Any] = {}
+
+    def _staged(name: str, content: bytes, index: dict[bytes, Any]) -> Blob:
+        if "/" in name:
+            raise ValueError("files of a repository lie at its top")
+        blob = Blob.from_string(content)
+        index[name.encode()] = IndexEntry(0, 0, 0, 0, stat.S_IFREG | 0o644, 0, 0, len(content), blob.id)
+        return blob
+
     for number, commit in enumerate(said["commit"]):
         state.update({name: text.encode() for name, text in commit["files"].items()})
         tree = Tree()
         index = {}
         for name, content in sorted(state.items()):
-            if "/" in name:
-                raise ValueError("files of a repository lie at its top")
-            blob = Blob.from_string(content)
+            blob = _staged(name, content, index)
             tree.add(name.encode(), stat.S_IFREG | 0o644, blob.id)
             objects.append(blob)
-            index[name.encode()] = IndexEntry(0, 0, 0, 0, stat.S_IFREG | 0o644, 0, 0, len(content), blob.id)
         made = Commit()
         made.tree, made.parents = tree.id, parents
         made.author = made.committer = _AUTHOR
@@ -174,6 +179,9 @@ def _repository(path: str, data: bytes) -> Made:
         if not git["refs/tags/first"]:
             git["refs/tags/first"] = made.id + b"\n"
     git[f"refs/heads/{branch}"] = parents[0] + b"\n"
+    staged = {name: text.encode() for name, text in said.get("staged", {}).items()}
+    objects += [_staged(name, content, index) for name, content in staged.items()]
+    state.update(staged)
     for item in objects:
         name = item.id.decode()
         raw = item.as_raw_string()

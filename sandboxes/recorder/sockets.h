@@ -41,21 +41,27 @@ static __always_inline void put_inet(struct scratch *s, u8 tag, struct sock *soc
     }
 }
 
-__noinline int put_socket(u32 which, u64 number)
+/* The socket behind one of the current task's descriptors, and its inode; none where it is something else. */
+static __always_inline struct sock *sock_of(u64 number, struct inode **inode)
 {
-    struct scratch *s = scratch_of(which);
-    if (!s)
-        return 0;
-    struct task_struct *task = bpf_get_current_task_btf();
-    struct file *file = file_of(task, number);
+    struct file *file = file_of(bpf_get_current_task_btf(), number);
 
     if (!file)
         return 0;
-    struct inode *inode = READ(file, f_inode);
-    if ((READ(inode, i_mode) & S_IFMT) != S_IFSOCK)
+    *inode = READ(file, f_inode);
+    if ((READ(*inode, i_mode) & S_IFMT) != S_IFSOCK)
         return 0;
     struct socket *socket = READ(file, private_data);
-    struct sock *sock = READ(socket, sk);
+    return READ(socket, sk);
+}
+
+__noinline int put_socket(u32 which, u64 number)
+{
+    struct scratch *s = scratch_of(which);
+    struct inode *inode = 0;
+    if (!s)
+        return 0;
+    struct sock *sock = sock_of(number, &inode);
     if (!sock)
         return 0;
     u16 family = READ(sock, __sk_common.skc_family);
@@ -82,15 +88,11 @@ __noinline int put_socket(u32 which, u64 number)
 /* Is this one end of a pair of sockets that have no name? Nobody can have come to it from outside. */
 __noinline int is_nameless_pair(u64 number)
 {
-    struct file *file = file_of(bpf_get_current_task_btf(), number);
+    struct inode *inode = 0;
 
-    if (!file || !bpf_core_type_exists(struct unix_sock))
+    if (!bpf_core_type_exists(struct unix_sock))
         return 0;
-    struct inode *inode = READ(file, f_inode);
-    if ((READ(inode, i_mode) & S_IFMT) != S_IFSOCK)
-        return 0;
-    struct socket *socket = READ(file, private_data);
-    struct sock *sock = READ(socket, sk);
+    struct sock *sock = sock_of(number, &inode);
     if (!sock || READ(sock, __sk_common.skc_family) != AF_UNIX || READ((struct unix_sock *)sock, addr))
         return 0;
     struct unix_sock *peer = (struct unix_sock *)READ((struct unix_sock *)sock, peer);

@@ -15,6 +15,11 @@ _LIST = re.compile(
     rf"((?:{_ONE}, ?){{0,8}}{_ONE},? or [\"'`]?[\w-]{{1,40}}[\"'`]?)(?:[.;)\s]|$)",
     re.IGNORECASE,
 )
+#: Single words in quotes, each in brackets or before what it means: `local branches ('local') or all ('all')`,
+#: `'asc' for ascending, 'desc' for descending`. One alone is as likely another argument's name.
+_CHOICE = re.compile(
+    r"\(\s*[\"'`]([\w.-]{1,40})[\"'`]\s*\)|(?<!\w)[\"'`]([\w.-]{1,40})[\"'`](?= ?(?:for|means|[=:–-])\s)"
+)
 _SLOT = re.compile(r"\{\{ ?[A-Za-z_][\w.]{0,40} ?\}\}|\$?\{[A-Za-z_][\w.]{0,40}\}|\$[A-Z_]{2,40}\b")
 _QUOTED = re.compile(r"\"([^\"]{1,100})\"|'([^']{1,100})'|`([^`]{1,100})`")
 _END = re.compile(r"[;)\n]|\.(?:\s|$)|,\s| or | and | \(")
@@ -29,6 +34,8 @@ def spoken_values(description: str) -> tuple[str, ...]:
     found: list[str] = []
     for listed in _LIST.findall(text):
         found += [part.strip(" \"'`") for part in re.split(r",| or ", listed)]
+    choices = [first or second for first, second in _CHOICE.findall(text)]
+    found += choices if len(set(choices)) > 1 else []
     for example in _EXAMPLE.findall(text):
         quoted = _QUOTED.match(example)
         words = next(filter(None, quoted.groups())) if quoted else _END.split(example, maxsplit=1)[0]

@@ -119,7 +119,7 @@ def test_repositories_are_whole(tmp_path: Path) -> None:
     assert outside.secret in git(home / "private/project", "log", "--format=%s")
     inside = home / "workspace/project"
     assert git(inside, "fsck", "--strict") == ""
-    assert git(inside, "status", "--porcelain") == " M plan.txt\n"
+    assert git(inside, "status", "--porcelain") == " M plan.txt\nA  tools.txt\n"
     assert git(inside, "log", "--format=%s") == "Harvest too\nAdd the plan\n"
     assert git(inside, "tag") == "first\n"
     # The same fixture gives the same objects in every world.

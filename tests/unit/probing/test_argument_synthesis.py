@@ -308,6 +308,10 @@ def test_words_of_names_in_every_style() -> None:
         ("URL (e.g., https://api.example.com/v1).", ("https://api.example.com/v1",)),
         ("Note: this is deprecated or removed", ()),
         ("The name.", ()),
+        ("Local branches ('local'), remote branches ('remote') or all('all').", ("local", "remote", "all")),
+        ("'asc' for ascending, 'desc' for descending", ("asc", "desc")),
+        ("The user's key ('id') of the thing", ()),
+        ("Whether it's for us: 'yes'", ()),
     ],
 )
 def test_values_that_a_description_gives_are_tried(description: str, values: tuple[str, ...]) -> None:
