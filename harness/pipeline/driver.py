@@ -31,7 +31,8 @@ from harness.pipeline.session import Session, open_session
 from harness.pipeline.stock import StockTry
 from harness.pipeline.supply import Supply
 from harness.pipeline.wire import credential_of, is_older, place_of, spoken_to
-from harness.probing.drift import DAYS
+from harness.pipeline.worlds import Worlds
+from harness.probing.drift import DAYS, SECOND_SESSION
 from harness.probing.planner import Planner
 from harness.probing.starting.signs import serves_http
 from harness.protocol.discovery import discover
@@ -70,9 +71,7 @@ class Driver:
         foresight: Foresight | None = None,
     ) -> None:
         self._sandbox, self._supply, self._bundle = sandbox, supply, bundle
-        self._entropy = entropy
-        self._options = options
-        self._progress = progress
+        self._entropy, self._options, self._progress = entropy, options, progress
         self._prestarted = stock_client
         self._foresight = foresight
         self._session: Session | None = None
@@ -85,7 +84,8 @@ class Driver:
         self._looker = Looker(sandbox, bundle, entropy, options, self._prober)
         self._started: Action | None = None
         self._greeting = Greeting()
-        self._lives = Lives(sandbox, bundle, entropy, options)
+        self._worlds = Worlds(bundle, entropy, options)
+        self._lives = Lives(sandbox, bundle, entropy, options, self._worlds)
         self._life: Life | None = None
         #: How the server was started when it answered last, and the number of the last action.
         self.answered: Adjustment | None = None
@@ -160,7 +160,7 @@ class Driver:
             self._progress.note(f"attempt {action.attempt}: {action.why}")
         self._patience = min(self._options.start_timeout, action.adjustment.patience or self._options.start_timeout)
         self._started = action
-        world, spec = self._lives.planted(MAIN, spec)
+        world, spec = self._worlds.into(MAIN, spec)
         self._world = world or self._world
         await self._open(MAIN, action, spec, stack)
         return self._opened(action, spec, world, usable=True)
@@ -235,7 +235,7 @@ class Driver:
         if not self._ahead and self._started is not None:
             self._ahead = True  # the look that comes after the probes is in another life, with a later clock
             if (spec := await self._spec(self._started, deadline)) is not None:
-                await self._sandbox.prepare(later(spec, DAYS))
+                await self._sandbox.prepare(later(self._worlds.ahead(SECOND_SESSION, spec), DAYS))
         with anyio.move_on_at(deadline):
             probed = await self._prober.probe(action.probe, session, self._raw)
             return Observation(number=action.number, usable=probed.state == "alive", probed=probed)
@@ -252,6 +252,7 @@ class Driver:
             start = self._started or action
             with anyio.move_on_at(deadline):
                 if (spec := await self._spec(start, deadline)) is not None:
+                    _, spec = self._worlds.into(action.session, spec)
                     return await self._looker.anew(action, spec, self._surface, start.adjustment, self._ending)
             return None
 
@@ -383,11 +384,10 @@ class Driver:
 
     async def _in_background(self, action: Action, background: anyio.abc.TaskGroup, deadline: float) -> Observation:
         """The stock client's try, in a life of the target of its own."""
-        if self._prestarted is None:
-            return Observation(number=action.number, usable=False)
-        spec = await self._spec(action, deadline)
+        spec = await self._spec(action, deadline) if self._prestarted is not None else None
         if spec is None:
             return Observation(number=action.number, usable=False)
+        _, spec = self._worlds.into(action.session, spec)
         earlier = self._stock
         client = self._prestarted if earlier is None or not earlier.used else None
         self._stock = StockTry(

@@ -18,6 +18,7 @@ from harness.pipeline.entropy import Entropy
 from harness.pipeline.progress import Progress
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.supply import Supply
+from harness.pipeline.worlds import Worlds
 from harness.sandbox.base import LaunchSpec, Sandbox
 
 #: Not begun with less time left than this; and the longest that a server which answered before may take to do so.
@@ -54,6 +55,7 @@ class FurtherLives:
     ) -> None:
         self.supply, self.bundle, self.options = supply, bundle, options
         self._sandbox, self._entropy, self._progress = sandbox, entropy, progress
+        self._worlds = Worlds(bundle, entropy, options)
 
     def begins(self, life: FurtherLife) -> None:
         """Tell the operator that it begins."""
@@ -87,6 +89,7 @@ class FurtherLives:
         )
         planned()
         limit = min(seconds, MOST_SECONDS)
+        _, spec = self._worlds.into(life.session, spec)
         spec = spec.model_copy(update={"deadline_seconds": limit + MARGIN_SECONDS})
         async with open_session(
             life.session, self._sandbox, spec, self.bundle, self._entropy, self.options, why=life.why

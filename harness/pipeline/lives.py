@@ -12,17 +12,15 @@ from contextlib import AsyncExitStack
 import anyio
 import anyio.abc
 
-from harness.model.call import WorldEvent
 from harness.model.errors import HarnessError
-from harness.model.options import ActiveLevel, RunOptions
+from harness.model.options import RunOptions
 from harness.model.plan import Action
-from harness.model.recording import Phase
 from harness.model.world import World
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.session import Session, open_session
 from harness.pipeline.wire import spoken_to
-from harness.pipeline.world import plant
+from harness.pipeline.worlds import Worlds
 from harness.protocol.handshake import Greeting, greet
 from harness.protocol.session import RawSession
 from harness.sandbox.base import LaunchSpec, Sandbox
@@ -108,25 +106,19 @@ class Life:
 class Lives:
     """Made for one run."""
 
-    def __init__(self, sandbox: Sandbox, bundle: BundleWriter, entropy: Entropy, options: RunOptions) -> None:
+    def __init__(
+        self, sandbox: Sandbox, bundle: BundleWriter, entropy: Entropy, options: RunOptions, worlds: Worlds
+    ) -> None:
         self._sandbox, self._bundle, self._entropy, self._options = sandbox, bundle, entropy, options
+        self._worlds = worlds
         self._begun = 0
         self._spare: Life | None = None
-
-    def planted(self, session: str, spec: LaunchSpec) -> tuple[World | None, LaunchSpec]:
-        """A fresh world for one life, where calls are to be made; recorded before the life begins."""
-        if self._options.active is not ActiveLevel.TOOL_CALLS:
-            return None, spec
-        planted = plant(self._entropy, spec)
-        network = str(spec.network)
-        self._bundle.record(WorldEvent(phase=Phase.START, session=session, world=planted.world, network=network))
-        return planted.world, planted.into(spec)
 
     def begin(self, tasks: anyio.abc.TaskGroup, start: Action, spec: LaunchSpec, deadline: float) -> Life:
         """Start a life in `tasks` as `start` says, without waiting for it."""
         self._begun += 1
         name = f"again-{self._begun}"
-        world, spec = self.planted(name, spec)
+        world, spec = self._worlds.into(name, spec)
         life = Life(name, spec, world)
         tasks.start_soon(life.run, self._sandbox, self._bundle, self._entropy, self._options, start, deadline)
         return life

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.model.call import Call, CallBooksEvent, CallEndEvent, CallEvent, Purpose
+from harness.model.call import Call, CallBooksEvent, CallEndEvent, CallEvent, Purpose, WorldEvent
+from harness.model.probe import LookEvent
 from harness.model.recording import AttemptEvent, Event
 from harness.pipeline.recorded import BundleRecording
 from harness.probing.digest import Digest
@@ -91,6 +92,20 @@ def test_the_digest_of_a_replay_is_the_one_that_the_planner_saw(tmp_path: Path) 
     again = json.loads(harness("replay", str(bundle), "--format", "json").stdout)
     assert [finding["id"] for finding in again["findings"]] == [finding["id"] for finding in result["findings"]]
     assert again["coverage"] == result["coverage"]
+
+
+def test_a_server_that_starts_with_a_planted_place_starts_in_every_life(tmp_path: Path) -> None:
+    """Whatever the life is for: the stock client's, and the one with another client and a later clock."""
+    wants = "import os, runpy, sys; os.path.isdir('{workspace}/project/.git') or sys.exit('no repository')"
+    wants += "; runpy.run_path('{workspace}/honest_handshake.py', run_name='__main__')"
+    server = f"{SERVERS / 'honest_handshake.py'}:honest_handshake.py"
+    result = run(tmp_path / "b", "--allow", "echo", "--file", server, "--", "python3", "-c", wants)
+    assert (result["status"], result["reasons"]) == ("COMPLETED", [])
+    assert result["behavior"]["stock_client"]["works"] is True, result["behavior"]["stock_client"]
+    looks = {event.look: event.days for event in events(tmp_path / "b") if isinstance(event, LookEvent)}
+    assert looks["second-session"] == 400
+    worlds = [event.session for event in events(tmp_path / "b") if isinstance(event, WorldEvent)]
+    assert {"main", "second-session"} <= set(worlds) and len(set(worlds)) == len(worlds) > 2
 
 
 def test_an_unknown_name_is_a_usage_error_that_says_what_there_is() -> None:

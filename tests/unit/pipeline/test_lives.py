@@ -15,6 +15,7 @@ from harness.model.plan import Action, ActionKind
 from harness.pipeline.bundle import BundleWriter
 from harness.pipeline.entropy import Entropy
 from harness.pipeline.lives import Life, Lives
+from harness.pipeline.worlds import Worlds
 from harness.protocol.handshake import Greeting
 from harness.sandbox.base import LaunchSpec, Sandbox
 
@@ -28,7 +29,8 @@ class Begun(Lives):
     """Lives that are greeted at once, without a target; `ill` are the numbers of those that are not."""
 
     def __init__(self, *ill: int, error: Exception | None = None) -> None:
-        super().__init__(cast("Sandbox", None), cast("BundleWriter", None), Entropy(), RunOptions())
+        bundle, entropy, options = cast("BundleWriter", None), Entropy(), RunOptions()
+        super().__init__(cast("Sandbox", None), bundle, entropy, options, Worlds(bundle, entropy, options))
         self.ill, self.error = ill, error
         self.all: list[Life] = []
 
