@@ -20,7 +20,7 @@ TARGET ?= pypi:mcp-server-time
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-SANDBOXED = $(BIN)/python -m pytest tests --ignore=tests/unit --docker=require
+SANDBOXED = $(BIN)/python -m pytest tests --ignore=tests/unit --docker=require --durations=10
 
 .PHONY: setup venv engine images run test check lint unit gate bench survey score samples field clean
 
