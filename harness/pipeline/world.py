@@ -1,6 +1,6 @@
 """The planted world of a session: fixtures put in their places, with secrets drawn anew, and told as a `World`.
 
-Only levels that call tools plant it. `plant` is called once for each life of the target, so that no secret of one
+Who gets one: `harness.pipeline.worlds`. `plant` is called once for each life of the target, so that no secret of one
 life is known to the next.
 """
 
@@ -104,19 +104,22 @@ def plant(entropy: Entropy, spec: LaunchSpec, *, hosts: Sequence[PlantedHost] | 
     )
 
 
+def named_below_workspace(spec: LaunchSpec) -> frozenset[str]:
+    """The paths below the workspace that arguments or environment name, as they are written."""
+    texts = [*spec.argv, *(value for name, value in spec.environment.items() if name not in _NOT_ROOTS)]
+    parts = (part.rstrip("/") for text in texts for part in _SPLIT.split(text))
+    return frozenset(part for part in parts if part.startswith(f"{WORKSPACE}/"))
+
+
 def roots_of(spec: LaunchSpec) -> tuple[str, ...]:
     """The workspace, and the folders below it that arguments or environment name; narrowest first."""
-    texts = [*spec.argv, *(value for name, value in spec.environment.items() if name not in _NOT_ROOTS)]
     files = {f"{HOME}/{path}" for path in spec.seed}
     found = {WORKSPACE}
-    for text in texts:
-        for part in _SPLIT.split(text):
-            if not part.startswith(f"{WORKSPACE}/"):
-                continue
-            path = PurePosixPath(part)
-            is_folder = any(file.startswith(f"{path}/") for file in files)
-            if ".." not in path.parts and str(path) not in files and (is_folder or not path.suffix):
-                found.add(str(path))
+    for named in named_below_workspace(spec):
+        path = PurePosixPath(named)
+        is_folder = any(file.startswith(f"{path}/") for file in files)
+        if ".." not in path.parts and str(path) not in files and (is_folder or not path.suffix):
+            found.add(str(path))
     ordered = sorted(found, key=lambda path: (-path.count("/"), path))
     return (*[path for path in ordered if path != WORKSPACE][: MOST_ROOTS - 1], WORKSPACE)
 
