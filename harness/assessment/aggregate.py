@@ -32,12 +32,13 @@ MAX_REASONS = 50
 class Scope(Record):
     """What the headline of a SAFE must say: the level it was reached at, tools declared, tools called.
 
-    `target`: as the operator named it.
+    `others`: prompts, resources and templates that were called. `target`: as the operator named it.
     """
 
     level: ActiveLevel = ActiveLevel.NONE
     declared: int = 0
     called: int = 0
+    others: int = 0
     target: str = ""
 
 
@@ -223,4 +224,6 @@ def _unknown_headline(status: ScanStatus, reasons: Sequence[str], proven: Sequen
 def _safe_headline(scope: Scope) -> str:
     tools = "1 tool" if scope.declared == 1 else f"{scope.declared} tools"
     called = f"{scope.called} called" if scope.called else "none called"
-    return f"SAFE at level {scope.level}: {tools} declared, {called}"
+    noun = "prompt or resource" if scope.others == 1 else "prompts or resources"
+    others = f", and {scope.others} {noun}" if scope.others else ""
+    return f"SAFE at level {scope.level}: {tools} declared, {called}{others}"

@@ -8,7 +8,15 @@ from harness.assessment.aggregate import Decision, Scope
 from harness.assessment.policy_model import Policy
 from harness.assessment.profile import Behavior, Profiler
 from harness.model.base import Record
-from harness.model.recording import Event, Manifest, NoteEvent, PhaseEvent, RecorderEndEvent, StockClientEvent
+from harness.model.recording import (
+    CallEvent,
+    Event,
+    Manifest,
+    NoteEvent,
+    PhaseEvent,
+    RecorderEndEvent,
+    StockClientEvent,
+)
 from harness.model.result import (
     ActiveFacts,
     BehaviorFacts,
@@ -23,11 +31,12 @@ from harness.model.surface import ItemKind, Surface
 
 #: Notes are for people; more than these are cut and counted.
 MAX_NOTES = 100
-CALL = "call"
+CALL_TOOL = "tools/call"
 
 
 class EventSummary(Record):
-    """What the result says of the events. `phases` in order of first appearance, all calls as one; `called`: tools.
+    """What the result says of the events. `phases` in order of first appearance, all calls as one; `called`: tools,
+    `others`: prompts, resources and templates.
 
     `lost`: events that the recorder could not keep.
     """
@@ -36,6 +45,7 @@ class EventSummary(Record):
     lost: int = 0
     phases: tuple[str, ...] = ()
     called: int = 0
+    others: int = 0
     notes: tuple[str, ...] = ()
     stock_client: StockClientFacts = StockClientFacts()
     behavior: Behavior = Behavior()
@@ -49,7 +59,7 @@ class Summary:
         self._lost = 0
         self._profiler = Profiler()
         self._phases: dict[str, None] = {}
-        self._called: set[str] = set()
+        self._called: set[tuple[str, str]] = set()
         self._notes: dict[str, None] = {}
         self._cut = 0
         self._stock = StockClientFacts()
@@ -59,10 +69,9 @@ class Summary:
         self._events += 1
         self._profiler.event(event)
         if isinstance(event, PhaseEvent):
-            kind, _, rest = event.phase.partition(":")
-            self._phases[kind] = None
-            if kind == CALL:
-                self._called.add(rest.rpartition(":")[0])
+            self._phases[event.phase.partition(":")[0]] = None
+        elif isinstance(event, CallEvent):
+            self._called.add((event.call.method, event.call.item))
         elif isinstance(event, NoteEvent):
             if len(self._notes) < MAX_NOTES:
                 self._notes[event.text] = None
@@ -81,7 +90,8 @@ class Summary:
             events=self._events,
             lost=self._lost,
             phases=tuple(self._phases),
-            called=len(self._called),
+            called=sum(method == CALL_TOOL for method, _ in self._called),
+            others=sum(method != CALL_TOOL for method, _ in self._called),
             notes=(*self._notes, *more),
             stock_client=self._stock,
             behavior=self._profiler.finish(),
@@ -99,7 +109,13 @@ def summarize(events: Iterable[Event]) -> EventSummary:
 def scope_of(manifest: Manifest, surfaces: Sequence[Surface], summary: EventSummary) -> Scope:
     """What a SAFE has to say about itself."""
     declared = len(surfaces[0].of(ItemKind.TOOL)) if surfaces else 0
-    return Scope(level=manifest.options.active, declared=declared, called=summary.called, target=manifest.target.text)
+    return Scope(
+        level=manifest.options.active,
+        declared=declared,
+        called=summary.called,
+        others=summary.others,
+        target=manifest.target.text,
+    )
 
 
 def assemble(

@@ -7,8 +7,9 @@ from assessment_sample import finding, result
 from harness.assessment.aggregate import aggregate
 from harness.assessment.assemble import MAX_NOTES, assemble, scope_of, summarize
 from harness.assessment.policy import PRESETS
+from harness.model.call import Call, Purpose
 from harness.model.options import ActiveLevel, RunOptions, Transport
-from harness.model.recording import Manifest, NoteEvent, PhaseEvent, StockClientEvent
+from harness.model.recording import CallEvent, Manifest, NoteEvent, PhaseEvent, StockClientEvent
 from harness.model.result import ScanResult, Verdict
 from harness.model.surface import Era, Item, ItemKind, Surface
 from harness.model.target import TargetKind, TargetRef
@@ -36,15 +37,21 @@ SURFACE = Surface(
 )
 
 
+def called(item: str, method: str = "tools/call") -> CallEvent:
+    call = Call(id="c1", item=item, method=method, params={}, purpose=Purpose.BASELINE)
+    return CallEvent(phase=f"call:{item}:c1", call=call)
+
+
 def test_events_are_counted_by_phase_and_calls_by_tool() -> None:
+    made = [called("now"), called("now"), called("a:b"), called("p", "prompts/get")]
     events = [
         PhaseEvent(phase=phase, nonce="n")
         for phase in ("start", "discover", "call:now:n1", "call:now:n2", "call:a:b:n3", "stop")
     ]
     noted = [NoteEvent(phase="start", text=f"note {n % 150}") for n in range(300)]
-    summary = summarize([*events, *noted, StockClientEvent(phase="stop", works=True, tools=2, client="mcp 2.3")])
+    summary = summarize([*made, *events, *noted, StockClientEvent(phase="stop", works=True, tools=2, client="mcp 2.3")])
     assert summary.phases == ("start", "discover", "call", "stop")
-    assert (summary.called, summary.events) == (2, 307)
+    assert (summary.called, summary.others, summary.events) == (2, 1, 311)
     assert len(summary.notes) == MAX_NOTES + 1
     assert summary.stock_client.detail == "it listed 2 tools"
 
@@ -67,9 +74,13 @@ def test_a_result_holds_what_was_decided_and_served() -> None:
 
 
 def test_a_safe_says_tools_and_calls() -> None:
-    summary = summarize([PhaseEvent(phase="call:now:n", nonce="n")])
-    decision = aggregate([result()], PRESETS["balanced"], scope=scope_of(MANIFEST, [SURFACE], summary))
-    assert decision.headline == "SAFE at level tool-calls: 1 tool declared, 1 called"
+    for made, said in (
+        ([called("now")], "1 called"),
+        ([called("now"), called("p", "prompts/get")], "1 called, and 1 prompt or resource"),
+        ([called("p", "prompts/get"), called("r://a", "resources/read")], "none called, and 2 prompts or resources"),
+    ):
+        decision = aggregate([result()], PRESETS["balanced"], scope=scope_of(MANIFEST, [SURFACE], summarize(made)))
+        assert decision.headline == f"SAFE at level tool-calls: 1 tool declared, {said}"
 
 
 def test_a_run_without_a_surface_still_gives_a_result() -> None:

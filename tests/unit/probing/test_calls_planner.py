@@ -83,6 +83,13 @@ def test_a_server_that_refuses_everything_is_unreachable_with_the_first_reason_a
     assert len(talk.of(Purpose.PAYLOAD)) == 2
 
 
+def test_a_tool_that_keeps_its_data_beside_its_code_is_told_what_to_do_about_it() -> None:
+    said = "EROFS: read-only file system, open '/app/node_modules/x/dist/memory.jsonl.tmp'"
+    talk = hold(lambda call, world: Says(said, "tool-error"), tool("read", "path"))
+    (reached,) = [cell for cell in talk.books.cells if cell.payload_class is None]
+    assert "sealed: name another place with --env or --arg" in reached.detail and reached.detail.endswith(said)
+
+
 def test_a_later_candidate_can_be_the_one_that_works() -> None:
     talk = hold(
         lambda call, world: Says() if value_of(call) != "/path-0" else Says("not that", "tool-error"),
