@@ -14,6 +14,7 @@ from harness.model.call import Call
 from harness.model.payload import Effect, EffectKind
 from harness.model.reproduction import ProofCase, Tried
 from harness.report.escape import one_line, visible
+from harness.report.proof import STEPS, WORDS
 
 _TEXT = 2000
 _MADE = {
@@ -86,8 +87,10 @@ def _advisory(case: ProofCase) -> Iterator[str]:
     yield ""
     for evidence in finding.evidence:
         event = f", event {evidence.seq}" if evidence.seq is not None else ""
-        call = f" of call {_plain(evidence.call)}" if evidence.call else ""
-        yield f"* {_plain(evidence.kind)}{call}{event}: {_code(evidence.text)}"
+        step = evidence.kind in STEPS  # of the call above it
+        call = f" {_plain(evidence.call)}" if evidence.call and not step else ""
+        kind = WORDS.get(evidence.kind) or _plain(evidence.kind)
+        yield f"{'  ' if step else ''}* {kind}{call}{event}: {_code(evidence.text)}"
     if finding.confirmation is not None:
         yield f"* confirmed with payload {_code(finding.confirmation.payload)}: {_plain(finding.confirmation.control)}"
     if case.outcome is not None:

@@ -8,14 +8,14 @@ from harness.model.finding import Evidence, Finding
 from harness.report.escape import one_line, visible
 from harness.report.phrasing import quoted
 
-_WORDS = {
+WORDS = {
     "boundary": "boundary",
     "control": "control",
     "documented": "documented use",
     "minimal": "smallest payload",
 }
 #: What follows from a call, drawn under it.
-_STEPS = ("syscall", "egress", "result", "answer", "state")
+STEPS = ("syscall", "egress", "result", "answer", "state")
 _TEXT = 160
 
 
@@ -34,9 +34,9 @@ def chain(finding: Finding) -> Iterator[str]:
 
 
 def _lead(evidence: Evidence) -> str:
-    if evidence.kind in _STEPS:
+    if evidence.kind in STEPS:
         return f"-> {evidence.kind}"
-    word = _WORDS.get(evidence.kind, visible(evidence.kind))
+    word = WORDS.get(evidence.kind, visible(evidence.kind))
     return f"{word} {visible(evidence.call)}" if evidence.call else word
 
 

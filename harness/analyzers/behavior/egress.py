@@ -148,7 +148,7 @@ class EgressFold:
         flows = self._books.flows
         unread = sum(skip.count for skip in skips)
         payloads = Tally(discovered=flows, analyzed=flows - unread, skipped=tuple(skips))
-        return Coverage(subjects={**tallies, "payloads": payloads})
+        return Coverage(subjects={**tallies, "payloads of flows": payloads})
 
     def _judge(self, flow: _Flow) -> None:
         event = flow.event
