@@ -153,7 +153,7 @@ def _repository(path: str, data: bytes) -> Made:
     parents: list[Any] = []
     index: dict[bytes, Any] = {}
 
-    def _staged(name: str, content: bytes, index: dict[bytes, Any]) -> Blob:
+    def stage(name: str, content: bytes) -> Blob:
         if "/" in name:
             raise ValueError("files of a repository lie at its top")
         blob = Blob.from_string(content)
@@ -163,9 +163,9 @@ def _repository(path: str, data: bytes) -> Made:
     for number, commit in enumerate(said["commit"]):
         state.update({name: text.encode() for name, text in commit["files"].items()})
         tree = Tree()
-        index = {}
+        index.clear()
         for name, content in sorted(state.items()):
-            blob = _staged(name, content, index)
+            blob = stage(name, content)
             tree.add(name.encode(), stat.S_IFREG | 0o644, blob.id)
             objects.append(blob)
         made = Commit()
@@ -180,7 +180,7 @@ def _repository(path: str, data: bytes) -> Made:
             git["refs/tags/first"] = made.id + b"\n"
     git[f"refs/heads/{branch}"] = parents[0] + b"\n"
     staged = {name: text.encode() for name, text in said.get("staged", {}).items()}
-    objects += [_staged(name, content, index) for name, content in staged.items()]
+    objects += [stage(name, content) for name, content in staged.items()]
     state.update(staged)
     for item in objects:
         name = item.id.decode()
