@@ -5,6 +5,7 @@ Severity says how unusual a destination is, not that harm was done: what left is
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -88,6 +89,7 @@ class EgressFold:
             self._expected.learn(event.argv)
         elif isinstance(event, CallEvent):
             self._named.take(event)
+            self._questions.named(json.dumps([event.call.given, event.call.headers], ensure_ascii=False))
 
     def _flow(self, event: FlowEvent) -> None:
         for part in event.parts:
@@ -164,9 +166,9 @@ class EgressFold:
             self._beat(event.host, event, where)
         if where.phase == INSTALL:
             self._note(kinds.INSTALL, event.host, event, where, text)
-        elif to.reach is Reach.METADATA or event.decoy == "metadata":
+        elif (to.reach is Reach.METADATA or event.decoy == "metadata") and not where.attacked:
             self._note(kinds.METADATA, event.host, event, where, text)
-        elif event.decoy or to.reach in (Reach.LOCAL, Reach.PRIVATE):
+        elif event.decoy or to.reach in (Reach.LOCAL, Reach.PRIVATE, Reach.METADATA):
             self._near(event, where, text)
         elif where.phase == CALL:
             self._note(kinds.IN_CALL, event.host, event, where, text)
@@ -200,11 +202,12 @@ class EgressFold:
             self._note(kind, event.host, event, where, f"{text}; named was {', '.join(asked[:8]) or 'nobody'}")
 
     def _near(self, event: FlowEvent, where: Where, text: str) -> None:
-        """A local or private destination."""
-        ends = self._ends.setdefault(where.session, set())
-        if len(ends) < MAX_ENDS:
-            ends.add((event.address, event.port))
-        self._ends_where.setdefault(where.session, (event, where))
+        """A local or private destination; those of calls with payloads are ours, and the oracle's to judge."""
+        if not where.attacked:
+            ends = self._ends.setdefault(where.session, set())
+            if len(ends) < MAX_ENDS:
+                ends.add((event.address, event.port))
+            self._ends_where.setdefault(where.session, (event, where))
         if where.phase == CALL:
             self._note(kinds.IN_CALL, "private", event, where, text)
         else:
@@ -241,9 +244,9 @@ class EgressFold:
             text = f"connect to {use.remote}, of which the gateway saw nothing"
             if to.reach is Reach.PUBLIC:
                 self._beat(event.host, event, where)
-            if to.reach is Reach.METADATA:
+            if to.reach is Reach.METADATA and not where.attacked:
                 self._note(kinds.METADATA, event.host, event, where, text)
-            elif to.reach is Reach.PRIVATE:
+            elif to.reach in (Reach.PRIVATE, Reach.METADATA):
                 self._near(event, where, text)
             elif to.reach is Reach.PUBLIC and where.phase != CALL:
                 self._far(event, where, text, to.reach)

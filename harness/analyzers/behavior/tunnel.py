@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from urllib.parse import unquote
 
 from harness.analyzers.behavior.hosts import site
 
 #: Parent domains watched at a time, and questions remembered of one.
 MOST_PARENTS = 512
 MOST_QUESTIONS = 2048
+#: Names that calls gave which are remembered, and characters of a call that are read.
+MOST_NAMED = 8192
+NAMED_CHARACTERS = 64 << 10
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+")
 #: Labels of names that people give are short and look like words: a label is data from this length and entropy on,
 #: where it has digits in it too, or is longer than words are.
 DATA_CHARACTERS = 14
@@ -58,13 +64,21 @@ class Questions:
 
     def __init__(self) -> None:
         self.parents: dict[tuple[str, str], Parent] = {}
+        self._named: set[str] = set()
+
+    def named(self, text: str) -> None:
+        """What was sent to the server: who looks up a name in it does as asked, and carries nothing."""
+        said = text[:NAMED_CHARACTERS].lower()
+        for name in (*_NAME.findall(said), *_NAME.findall(unquote(said))):
+            if len(self._named) < MOST_NAMED:
+                self._named.add(name)
 
     def add(self, owner: str, name: str, number: int) -> None:
         """One more question; `number` is handed back with a tunnel."""
         domain = site(name)
         rest = name.rstrip(".").lower().removesuffix(domain).strip(".")
         data = [label for label in rest.split(".") if is_data(label)]
-        if not data:
+        if not data or name.rstrip(".").lower() in self._named:
             return
         key = (owner, domain)
         if key not in self.parents and len(self.parents) >= MOST_PARENTS:

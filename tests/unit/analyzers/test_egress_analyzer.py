@@ -327,3 +327,35 @@ def test_a_client_that_ended_with_its_first_message_has_hidden_nothing(sent: int
     result = net.flow("x.test", b"h" * 205, hello, **more).closed().judge("behavior.egress")
     assert ("behavior.egress.opaque" in rules(result)) is not whole
     assert (result.status is AnalyzerStatus.COMPLETED) is whole
+
+
+def attacked(net: Net, number: int, value: str) -> Net:
+    """A call with a payload, under way."""
+    params = {"name": "fetch", "arguments": {"url": value}}
+    net.enter(f"call:fetch:c{number}")
+    call = Call(id=f"c{number}", item="fetch", params=params, purpose=Purpose.PAYLOAD)
+    return net.told(CallEvent(phase=net.phase, session=net.session, call=call))
+
+
+def test_names_that_we_asked_for_are_no_tunnel_and_those_beside_them_are() -> None:
+    named = [f"{sha256(str(number).encode()).hexdigest()[:20]}.5023c92c14.example.net" for number in range(9)]
+    honest, leaking = behind(), behind()
+    for net in (honest, leaking):
+        for number, name in enumerate(named):
+            said = name if number % 2 else f"http%3A%2F%2F{name.upper()}%2Fpage" if number else f"http://x@{name}:80/"
+            attacked(net, number, said).ask_name(name)
+    many_names(leaking, "5023c92c14.example.net", 9)
+    assert "behavior.egress.dns-tunnel" not in rules(honest.closed().judge("behavior.egress"))
+    assert rules(leaking.closed().judge("behavior.egress"))["behavior.egress.dns-tunnel"] == "HIGH"
+
+
+def test_addresses_that_we_asked_for_are_the_oracles_to_judge() -> None:
+    def visits(net: Net) -> Net:
+        for port in range(20):
+            net.flow("", b"GET /", address="127.0.0.1", port=1000 + port, decoy="loopback", application="stream")
+        return net.flow("", b"GET /", address="169.254.169.254", port=80, decoy="metadata")
+
+    asked = visits(attacked(behind(), 1, "http://169.254.169.254/")).closed().judge("behavior.egress")
+    assert rules(asked) == {"behavior.egress.in-call": "INFO"}
+    unasked = visits(behind().enter("call:fetch:c2")).closed().judge("behavior.egress")
+    assert {"behavior.egress.metadata", "behavior.egress.scan"} <= set(rules(unasked))
