@@ -50,7 +50,7 @@ class Adjustment(Record):
     holds a name that the operator gave. `files`: text by path below the home directory. `of_its_time`: dependencies
     as of the release. `patience`: seconds to wait for the first answer instead of the option's, if smaller. `port`, and
     `path` beside it: it is spoken to over HTTP there, not over its standard streams. `headers`: sent with each request
-    then.
+    then. `unsealed`: it can write to its own installation, which is a copy.
     """
 
     subcommand: tuple[str, ...] = ()
@@ -62,6 +62,7 @@ class Adjustment(Record):
     port: int | None = None
     path: str = ""
     headers: dict[str, str] = {}
+    unsealed: bool = False
 
 
 class Action(Record):

@@ -197,7 +197,7 @@ class Driver:
         if spec is None:
             await self._put_aside(stack)
             return Observation(number=action.number, usable=False, detail=OUT_OF_TIME if late else "this can't be made")
-        spec = later(spec, action.days)
+        spec = self._supply.unsealed(later(spec, action.days), action.adjustment)
         if action.network is not None and spec.network is not NetworkChoice.NONE:
             spec = spec.model_copy(update={"network": action.network})
         fresh = self._lives.fresh(self._background, self._started, spec, deadline)

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 import anyio
 import anyio.abc
 
-from harness.model.errors import HarnessError
+from harness.model.errors import HarnessError, TargetError
 from harness.model.options import RunOptions
 from harness.model.plan import Action
 from harness.model.world import World
@@ -139,7 +139,12 @@ class Lives:
 
         async def greeted() -> Life:
             life = begun
-            await life.take()
+            try:
+                await life.take()
+            except TargetError:
+                if not spec.unsealed:
+                    raise
+                return life  # its installation may be too large to be copied: the planner knows another way
             if spare is not None and not life.usable:  # it may have come to harm while it waited
                 life.leave()
                 life = self.begin(tasks, start, spec, deadline)
@@ -158,5 +163,6 @@ class Lives:
 
 
 def _alike(one: LaunchSpec, other: LaunchSpec) -> bool:
-    """Whether a life serves in place of another: where its network, and its clock, are the same."""
-    return one.network is other.network and one.days_ahead == other.days_ahead
+    """Whether a life serves in place of another: where its network, its clock and its installation are the same."""
+    told = {(spec.network, spec.days_ahead, spec.unsealed) for spec in (one, other)}
+    return len(told) == 1

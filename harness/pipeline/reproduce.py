@@ -104,17 +104,17 @@ class _Memory:
 
 
 def _adjustment(folder: Path) -> Adjustment:
-    """How the target was started when its calls were made.
+    """How the target was started when its calls were made; and whether it had to write into its installation for them.
 
     The closure in a bundle is that of the last start: where dependencies were as of the release, it holds those.
     """
-    found = Adjustment()
+    found, called, unsealed = Adjustment(), False, False
     for action in planned_actions(folder):
-        if action.kind is ActionKind.START and action.session == "main":
+        if action.kind is ActionKind.START and action.session == "main" and not called:
             found = action.adjustment
-        elif action.kind is ActionKind.CALL:
-            break
-    return found.model_copy(update={"of_its_time": False})
+        called = called or action.kind is ActionKind.CALL
+        unsealed = unsealed or (action.kind is ActionKind.RESTART and action.adjustment.unsealed)
+    return found.model_copy(update={"of_its_time": False, "unsealed": found.unsealed or unsealed})
 
 
 def _not_tried(finding: Finding, why: str) -> Reproduction:

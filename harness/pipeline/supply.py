@@ -118,13 +118,18 @@ class Supply:
         self._on_planting((*self._garden.canaries, *garden.canaries))
         return adjustment, spec
 
+    def unsealed(self, spec: LaunchSpec, adjustment: Adjustment) -> LaunchSpec:
+        """With an installation that it can write to, where the adjustment says so; an image is run as it is."""
+        opened = adjustment.unsealed and spec.foreign is None and spec.volume is not None
+        return spec.model_copy(update={"unsealed": True}) if opened else spec
+
     def _adjusted(self, spec: LaunchSpec, adjustment: Adjustment, garden: Garden) -> LaunchSpec:
         own, own_arguments = spec.argv[: self._own], spec.argv[self._own :]
         argv = (*own, *adjustment.subcommand, *own_arguments, *adjustment.arguments)
         given: dict[str, object] = {"argv": argv, "record": self._record, **self._world}
         if self._options.network is not NetworkChoice.NONE:
             given["decoys"] = {**self._decoys, "metadata": garden.metadata()}
-        return spec.model_copy(update=given)
+        return self.unsealed(spec.model_copy(update=given), adjustment)
 
     async def read_source(self, action: Action) -> Observation:
         """The variables that the target's source reads, or the headers that it and its documents name."""

@@ -25,6 +25,8 @@ from harness.sandbox.install_record import InstallRecord
 
 #: Where things lie inside a target's container.
 APP = "/app"
+#: Where it lies where a copy of it stands at `APP`.
+SEALED_APP = "/sealed"
 HOME = "/home/user"
 WORKSPACE = "/home/user/workspace"
 
@@ -69,6 +71,8 @@ class LaunchSpec(Record):
     system call from the first on; its events carry `session`, and times in nanoseconds since `epoch` (CLOCK_MONOTONIC).
     `path_after` are folders for the end of PATH. `stealth`: a network namespace of its own, with a plausible interface.
     `days_ahead`: so far ahead is the time of day that programs read who ask the C library, not with `foreign`.
+    `unsealed`: at /app stands a copy of what is installed, in memory, to which the process can write; not with
+    `foreign`.
     """
 
     image: str
@@ -90,6 +94,7 @@ class LaunchSpec(Record):
     network: NetworkChoice = NetworkChoice.NONE
     stealth: bool = False
     days_ahead: int = 0
+    unsealed: bool = False
     authority: str = ""
     decoys: dict[str, str] = {}
     hosts: tuple[PlantedHost, ...] = ()

@@ -17,7 +17,7 @@ import anyio.to_thread
 from harness.model.options import Limits, NetworkChoice
 from harness.model.recording import ImageFact
 from harness.model.target import ImageConfig, InstallPlan
-from harness.sandbox.base import APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
+from harness.sandbox.base import APP, SEALED_APP, InstalledTarget, InstallFailed, LaunchSpec, SandboxedProcess
 from harness.sandbox.berth import Berth, Bookings
 from harness.sandbox.cable import Cable, start_cable
 from harness.sandbox.containers import Doomed, background, doomed
@@ -209,7 +209,7 @@ class DockerSandbox:
                 gateway = await self._gateway(collected)
             warden = await create_warden(engine, tasks, collected, shop.name("warden"), watch)
             path = await engine.image_path(image.id)
-            place = APP if foreign is None else GATE_FOLDER
+            place = GATE_FOLDER if foreign is not None else SEALED_APP if spec.unsealed else APP
             config = gated_config(
                 image=image.id,
                 argv=spec.argv,
@@ -222,6 +222,7 @@ class DockerSandbox:
                 labels=shop.labels("target"),
                 seccomp=watched_profile(shop.seccomp) if traced else shop.seccomp,
                 runtime=spec.runtime,
+                unsealed=spec.unsealed,
             )
             if foreign is not None:
                 config = foreign_config(config, foreign, spec.limits.tmpfs_bytes)
@@ -229,8 +230,9 @@ class DockerSandbox:
                 config = joined_config(config, gateway.name if cable is None else cable.name)
             held_stderr = spec.limits.stderr_bytes
             world = None if gateway is None else gateway.joinable
+            name = shop.name("target")
             async with gated(
-                engine, tasks, collected, warden, shop.name("target"), config, held_stderr, prepare=world
+                engine, tasks, collected, warden, name, config, held_stderr, prepare=world, copies=spec.unsealed
             ) as container:
                 try:
                     yield Berth(

@@ -16,6 +16,9 @@ from harness.sandbox.gate import READY_BYTES, exec_line, parse_ready
 from harness.sandbox.streams import ContainerStreams, attach
 from harness.sandbox.warden import READY_SECONDS, Warden
 
+#: How long the copy of an installation may take: a gigabyte of small files.
+COPY_SECONDS = 120.0
+
 #: Called with the id of a container that was created and not yet started.
 Preparation: TypeAlias = Callable[[str], Awaitable[None]]
 
@@ -56,11 +59,12 @@ async def gated(
     stderr_bytes: int,
     *,
     prepare: Preparation | None = None,
+    copies: bool = False,
 ) -> AsyncIterator[Gated]:
     """Create and start a container as `config` says; yield when gate and warden are ready in the same namespace.
 
-    `prepare` is called with the created container's id before it starts. Raises `EngineError`. The container is
-    removed by whoever collects it; here only the streams are closed.
+    `copies`: the gate copies what is installed first. `prepare` is called with the created container's id before it
+    starts. Raises `EngineError`. The container is removed by whoever collects it; here only the streams are closed.
     """
     container = await collected.create(name, config)
     if prepare is not None:
@@ -70,7 +74,7 @@ async def gated(
         await warden.started()
         await engine.call(engine.api.start, container)
         tasks.start_soon(streams.pump)
-        mine, theirs = await _gate_ready(streams), await warden.ready()
+        mine, theirs = await _gate_ready(streams, COPY_SECONDS if copies else READY_SECONDS), await warden.ready()
         if mine != theirs:
             raise EngineError(
                 "the target is not in its warden's pid namespace, so it could outlive the harness",
@@ -81,9 +85,9 @@ async def gated(
         streams.close()
 
 
-async def _gate_ready(streams: ContainerStreams) -> int:
+async def _gate_ready(streams: ContainerStreams, seconds: float) -> int:
     try:
-        with anyio.fail_after(READY_SECONDS):
+        with anyio.fail_after(seconds):
             return parse_ready(await streams.stdout.receive_line(READY_BYTES))
     except anyio.EndOfStream:
         raise EngineError(await _last_words(streams), remedy="run `harness images build`") from None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from harness.model.base import Record
 from harness.model.options import Limits
-from harness.sandbox.base import APP, HOME
+from harness.sandbox.base import APP, HOME, SEALED_APP
 
 #: The unprivileged user of every sandbox image.
 USER_ID = 65532
@@ -19,6 +19,8 @@ GATE = "/usr/local/bin/entry"
 INPUT = "/input"
 #: A name as a developer's machine could have it: a target that looks shall not see "sandbox".
 HOSTNAME = "workstation"
+#: The most that a copy of an installation may take, beside the target's own memory.
+UNSEALED_BYTES = 1 << 30
 WARDEN_MEMORY_BYTES = 32 << 20
 WARDEN_PIDS = 16
 #: The rings beside the one whose size is chosen, the loader's buffer, and what the kernel needs to check the program.
@@ -65,8 +67,11 @@ def gated_config(
     labels: Mapping[str, str],
     seccomp: str,
     runtime: str | None = None,
+    unsealed: bool = False,
 ) -> dict[str, Any]:
     """The create request of a container whose process waits behind the gate, in the warden's pid namespace.
+
+    `unsealed`: the gate copies what is mounted at `SEALED_APP` into memory at `APP` first.
 
     `image` and `warden` are engine ids or names, `path` is the image's own PATH, `seccomp` the profile's JSON text.
 
@@ -81,8 +86,9 @@ def gated_config(
     scratch = f"rw,exec,nosuid,nodev,size={size}"
     variables = {**environment, "HOME": HOME}  # what is planted is planted there, and nowhere else can be written
     variables.setdefault("PATH", f"{APP}/bin:{path}")
+    memory = limits.memory_bytes + (UNSEALED_BYTES if unsealed else 0)
     host = _host_config(
-        memory=limits.memory_bytes, pids=limits.pids, cpus=limits.cpus, open_files=limits.open_files, seccomp=seccomp
+        memory=memory, pids=limits.pids, cpus=limits.cpus, open_files=limits.open_files, seccomp=seccomp
     )
     host["PidMode"] = f"container:{warden}"
     host["Tmpfs"] = {
@@ -100,6 +106,9 @@ def gated_config(
         }
         for mount in mounts
     ]
+    if unsealed:
+        host["Tmpfs"][APP] = f"rw,exec,nosuid,nodev,size={UNSEALED_BYTES},mode=0755,uid={USER_ID},gid={USER_ID}"
+    copy = ("--copy", SEALED_APP, APP) if unsealed else ()
     if runtime is not None:
         host["Runtime"] = runtime
     return {
@@ -108,7 +117,7 @@ def gated_config(
         "WorkingDir": "/",
         "Env": [f"{name}={value}" for name, value in sorted(variables.items())],
         "Entrypoint": [GATE],
-        "Cmd": [workdir, "--", *argv],
+        "Cmd": [*copy, workdir, "--", *argv],
         "HostConfig": host,
     }
 

@@ -1,8 +1,9 @@
 /* The gate: waits on stdin until it is told to start the server, then becomes it.
  *
- *   entry WORKDIR -- ARGV...
+ *   entry [--copy FROM TO] WORKDIR -- ARGV...
  *
- * Says "ready <inode of its pid namespace>\n" on stdout, then reads from stdin, never one byte too many,
+ * With --copy, everything below FROM is first copied into the directory TO, for a server that writes beside its own
+ * code: what is installed is sealed. Says "ready <inode of its pid namespace>\n" on stdout, then reads from stdin, never one byte too many,
  * because what follows the EXEC line is the server's own stdin:
  *
  *   DIR <octal mode> <path>\n            make a directory below $HOME
@@ -19,11 +20,14 @@
  * Lines are read byte by byte on purpose: a buffer here would swallow the first bytes of the server's stdin.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +36,7 @@
 #define TOTAL_MAX_BYTES (256ULL << 20)
 #define ENTRIES_MAX 20000
 #define NONCE_MAX 64
+#define DEPTH_MAX 200
 
 static unsigned long long total;
 
@@ -227,6 +232,84 @@ static void make_link(int home, const char *target, char *path)
     close(parent);
 }
 
+static int open_directory(int parent, const char *name)
+{
+    int opened = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (opened < 0)
+        die(125, "copy: open", name);
+    return opened;
+}
+
+/* Times are kept because Python compares those of a source with what its bytecode says. */
+static void keep(int made, const struct stat *about, const char *name)
+{
+    struct timespec times[2] = {about->st_atim, about->st_mtim};
+
+    if (fchmod(made, about->st_mode & 0777) < 0 || futimens(made, times) < 0 || close(made) < 0)
+        die(125, "copy: close", name);
+}
+
+static void copy_file(int from, int to, const char *name, const struct stat *about)
+{
+    int source = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int made = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (source < 0 || made < 0)
+        die(125, "copy: open", name);
+    for (off_t left = about->st_size; left > 0;) {
+        ssize_t moved = sendfile(made, source, NULL, (size_t)left);
+        if (moved < 0 && errno != EINTR)
+            die(125, "copy: write", name);
+        if (moved == 0)
+            break; /* it was cut meanwhile: nobody writes to what is sealed */
+        if (moved > 0)
+            left -= moved;
+    }
+    close(source);
+    keep(made, about, name);
+}
+
+/* Copy files, directories and links below `from` into `to`, as they are. Takes `from`. */
+static void copy_tree(int from, int to, int depth)
+{
+    char target[PATH_MAX];
+    struct dirent *entry;
+    struct stat about;
+    DIR *entries = fdopendir(from);
+
+    if (entries == NULL)
+        die(125, "copy: open", "a directory");
+    if (depth > DEPTH_MAX)
+        refuse("copy", "too deep");
+    while (errno = 0, (entry = readdir(entries)) != NULL) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            continue;
+        if (fstatat(from, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+            die(125, "copy: stat", name);
+        if (S_ISREG(about.st_mode)) {
+            copy_file(from, to, name, &about);
+        } else if (S_ISDIR(about.st_mode)) {
+            if (mkdirat(to, name, 0700) < 0)
+                die(125, "copy: mkdir", name);
+            int made = open_directory(to, name);
+            copy_tree(open_directory(from, name), made, depth + 1);
+            keep(made, &about, name);
+        } else if (S_ISLNK(about.st_mode)) {
+            ssize_t length = readlinkat(from, name, target, sizeof target - 1);
+            if (length < 0)
+                die(125, "copy: read link", name);
+            target[length] = '\0';
+            if (symlinkat(target, to, name) < 0)
+                die(125, "copy: link", name);
+        }
+    }
+    if (errno != 0)
+        die(125, "copy: list", "a directory");
+    closedir(entries);
+}
+
 static void enter(const char *workdir)
 {
     char path[LINE_MAX_BYTES];
@@ -263,8 +346,15 @@ int main(int argc, char **argv)
     const char *home_path = getenv("HOME");
 
     errno = 0;
+    const char *from = NULL, *to = NULL;
+    if (argc > 4 && strcmp(argv[1], "--copy") == 0) {
+        from = argv[2];
+        to = argv[3];
+        argc -= 3;
+        argv += 3;
+    }
     if (argc < 4 || strcmp(argv[2], "--") != 0)
-        refuse("usage", "entry WORKDIR -- ARGV...");
+        refuse("usage", "entry [--copy FROM TO] WORKDIR -- ARGV...");
     if (home_path == NULL)
         refuse("no HOME", "");
     int home = open(home_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -273,6 +363,11 @@ int main(int argc, char **argv)
     if (stat("/proc/self/ns/pid", &namespace) < 0)
         die(125, "stat", "/proc/self/ns/pid");
     mode_t before = umask(0022);
+    if (from != NULL) {
+        int into = open_directory(AT_FDCWD, to);
+        copy_tree(open_directory(AT_FDCWD, from), into, 0);
+        close(into);
+    }
     if (dprintf(1, "ready %llu\n", (unsigned long long)namespace.st_ino) < 0)
         die(125, "write", "stdout");
 

@@ -108,6 +108,13 @@ def test_a_server_that_starts_with_a_planted_place_starts_in_every_life(tmp_path
     assert {"main", "second-session"} <= set(worlds) and len(set(worlds)) == len(worlds) > 2
 
 
+def test_a_tool_that_writes_beside_its_code_is_called_where_it_can(tmp_path: Path) -> None:
+    result = run(tmp_path / "b", "--allow", "*", str(SERVERS / "writes_beside_itself.py"), "--arg=later")
+    assert (result["status"], result["verdict"]) == ("COMPLETED", "SAFE"), result["reasons"]
+    texts = {event.text for event in events(tmp_path / "b") if isinstance(event, CallEndEvent)}
+    assert any("Read-only file system" in text for text in texts) and any(text.startswith("kept") for text in texts)
+
+
 def test_an_unknown_name_is_a_usage_error_that_says_what_there_is() -> None:
     done = harness("run", str(SERVERS / "honest_handshake.py"), "--active", "tool-calls", "--allow", "ecko")
     assert done.returncode == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 from pathlib import Path
@@ -29,10 +30,15 @@ def base() -> str:
 
 
 def gate(
-    image: str, stdin: bytes, *argv: str, workdir: str = "/home/user/workspace", options: tuple[str, ...] = ()
+    image: str,
+    stdin: bytes,
+    *argv: str,
+    workdir: str = "/home/user/workspace",
+    options: tuple[str, ...] = (),
+    copy: tuple[str, ...] = (),
 ) -> subprocess.CompletedProcess[bytes]:
     command = ["docker", "run", "--rm", "-i", *HARDENED, HOME_TMPFS, *options, image]
-    command += ["/usr/local/bin/entry", workdir, "--", *argv]
+    command += ["/usr/local/bin/entry", *copy, workdir, "--", *argv]
     return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
 
 
@@ -48,6 +54,33 @@ def test_the_servers_stdin_arrives_whole(base: str) -> None:
     done = gate(base, b"EXEC n1\n" + rest, "cat")
     assert (done.returncode, done.stderr) == (0, b"")
     assert after_ready(done.stdout) == rest
+
+
+def test_an_installation_is_copied_as_it_is(base: str, tmp_path: Path) -> None:
+    source = tmp_path / "sealed"
+    (source / "lib" / "deep").mkdir(parents=True)
+    program = source / "lib" / "deep" / "run"
+    program.write_bytes(b"#!/bin/sh\necho ran; exit\n" + bytes(200_000))
+    program.chmod(0o755)
+    os.utime(program, (1_600_000_000, 1_600_000_000))
+    (source / "empty").touch()
+    (source / "link").symlink_to("lib/deep/run")
+    (source / "dangling").symlink_to("/nowhere")
+    source.chmod(0o755)
+    tmpfs = "--tmpfs=/app:rw,nosuid,nodev,exec,size={},uid=65532,gid=65532,mode=0755"
+
+    def copied(size: str) -> subprocess.CompletedProcess[bytes]:
+        options = ("-v", f"{source}:/sealed:ro", tmpfs.format(size))
+        shown = "cd /app; readlink link dangling; stat -c '%a %Y %s' lib/deep/run empty; echo more >> empty; ./link"
+        return gate(base, b"EXEC n1\n", "sh", "-c", shown, options=options, copy=("--copy", "/sealed", "/app"))
+
+    done = copied("16m")
+    assert done.returncode == 0, done.stderr
+    lines = after_ready(done.stdout).decode().splitlines()
+    assert lines[:3] == ["lib/deep/run", "/nowhere", "755 1600000000 200025"]
+    assert lines[3].endswith(" 0") and lines[4] == "ran"
+    full = copied("64k")
+    assert full.returncode == 125 and full.stdout == b"" and b"entry: copy: write: run" in full.stderr
 
 
 def test_an_empty_stdin_stays_empty(base: str) -> None:

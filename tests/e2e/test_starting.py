@@ -24,6 +24,7 @@ SAMPLES = [
     ("prints_usage.py", 1, "subcommand serve"),
     ("http_by_default.py", 1, "arguments --stdio"),
     ("no_tools_without_key.py", 2, "planted variables ACME_API_KEY"),
+    ("writes_beside_itself.py", 1, "a copy of its installation that it can write to"),
 ]
 
 

@@ -6,23 +6,19 @@ from collections.abc import Iterable, Iterator
 
 from harness.model.call import CallBooks, Outcome
 from harness.model.call import Cell as Entry
-from harness.model.plan import Obstacle
 from harness.probing.calls.schedule import Cell
 from harness.probing.calls.state import State
 from harness.probing.calls.subjects import Subject
-from harness.probing.starting.obstacles import obstacle_of
+from harness.probing.starting.obstacles import is_sealed
 
 REASON_CHARACTERS = 200
-#: Of what a tool says, so much is looked through for what stood in its way.
-OBSTACLE_CHARACTERS = 2_000
 MOST_ENTRIES = 20_000
 
 
 def reason_of(outcome: Outcome) -> str:
     """Why a call did not succeed, in the words that the target gave, bounded."""
     said = " ".join(outcome.text.split())[:REASON_CHARACTERS]
-    met = obstacle_of(outcome.text[:OBSTACLE_CHARACTERS])
-    if met is not None and met[0] is Obstacle.SEALED:
+    if is_sealed(outcome.text):
         said = f"it keeps data in its own installation, which is sealed: name another place with --env or --arg; {said}"
     return {
         "timeout": "it did not answer in time",

@@ -8,7 +8,7 @@ from harness.model.base import JsonObject
 from harness.model.call import Call, ClientAnswer, Outcome, Purpose
 from harness.model.options import NetworkChoice, RunOptions
 from harness.model.payload import EffectKind
-from harness.model.plan import Action, ActionKind, Observation
+from harness.model.plan import Action, ActionKind, Adjustment, Observation
 from harness.model.world import World
 from harness.probing.calls.carried import Carried
 from harness.probing.calls.header_kit import PLACE, HeaderKit
@@ -16,6 +16,7 @@ from harness.probing.calls.kit import Attack, Filled, Kit
 from harness.probing.calls.state import Maker, State, moved, renewed, wears
 from harness.probing.calls.subjects import Subject
 from harness.probing.drift import DAYS
+from harness.probing.starting.obstacles import is_sealed
 
 #: Bounds. Clean starts cost about a second each.
 MOST_RESTARTS = 80
@@ -51,6 +52,7 @@ class Calling:
         self._wear = 0
         self._network = options.network
         self._days = 0
+        self._unsealed = self._unsealing = False
         self._gone = ""
         self._seen: Observation | None = None
 
@@ -188,7 +190,8 @@ class Calling:
             self._restarts += 1
             self._worn = False
             mode = self._network if self._network is not self._options.network else None
-            yield Action(number=0, kind=ActionKind.RESTART, network=mode, days=self._days)
+            adjustment = Adjustment(unsealed=self._unsealed)
+            yield Action(number=0, kind=ActionKind.RESTART, network=mode, days=self._days, adjustment=adjustment)
             self._carried.forget()
             seen = self._seen
             if seen is not None and seen.world is not None:
@@ -213,6 +216,17 @@ class Calling:
                 return
             nonce = self._make.nonce(self._world.nonce)
             yield from self._send(state, Purpose.BASELINE, renewed(self._arguments(state), nonce))
+
+    def _unseal(self, outcome: Outcome) -> Trying:
+        """Where a tool fails because it writes into its installation, a session in which it can; once."""
+        if self._unsealing or self._gone or not is_sealed(outcome.text):
+            return False
+        self._unsealing = self._unsealed = True
+        if (yield from self._restart()):
+            return True
+        self._unsealed, self._gone = False, ""  # as it was, then
+        yield from self._restart()
+        return False
 
     def _short(self) -> bool:
         """Whether what is left of the time is kept for proofs."""

@@ -138,6 +138,8 @@ class CallPlanner(Answering):
             if state.reached:
                 self._carried.learn(outcome.text)
                 return
+            if (yield from self._unseal(outcome)):
+                continue  # the same arguments again
             state.reason = state.reason or reason_of(outcome)
             if self._headers is not None and (asked := self._headers.hear(outcome.text, self._world)):
                 fresh = asked.keys() - state.headers.keys()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from harness.probing.starting.case import Case, Proposal
 from harness.probing.starting.complaints import complaints
+from harness.probing.starting.obstacles import is_sealed
 from harness.probing.starting.skeletons import looks_like_a_file, skeleton
 
 MOST = 6
@@ -33,6 +34,12 @@ def cleared(case: Case) -> Iterator[Proposal]:
     """A server that refuses to start for settings of others in the workspace's `.env`: an empty one."""
     if _FOREIGN.search(case.text) and _SETTINGS not in case.adjustment.files:
         yield Proposal(case.plant({}, {_SETTINGS: ""}), f"an empty ~/{_SETTINGS}: it refuses what others have there")
+
+
+def unsealed(case: Case) -> Iterator[Proposal]:
+    """A server that writes beside its own code: a copy of its installation, to which it can write."""
+    if is_sealed(case.text) and not case.adjustment.unsealed:
+        yield Proposal(case.change(unsealed=True), "a copy of its installation that it can write to")
 
 
 def propose(case: Case) -> Iterator[Proposal]:

@@ -38,6 +38,9 @@ _SIGNS: tuple[tuple[Obstacle, re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 
+#: Of what a tool says, so much is looked through.
+SEALED_CHARACTERS = 2_000
+
 
 def obstacle_of(text: str) -> tuple[Obstacle, str] | None:
     """The reason in the output of a failed start, with the name of what is missing where the text tells it."""
@@ -46,3 +49,9 @@ def obstacle_of(text: str) -> tuple[Obstacle, str] | None:
         if found is not None:
             return obstacle, next((group for group in found.groups() if group), "")[:80]
     return None
+
+
+def is_sealed(text: str) -> bool:
+    """Whether it says that it could not write into its installation."""
+    met = obstacle_of(text[:SEALED_CHARACTERS])
+    return met is not None and met[0] is Obstacle.SEALED

@@ -14,6 +14,7 @@ Remedy = Callable[[Case], Iterable[Proposal]]
 _FOR_AN_END: tuple[Remedy, ...] = (
     headers.asked,
     files.cleared,
+    files.unsealed,
     drift.propose,
     variables.propose,
     flags.demanded,

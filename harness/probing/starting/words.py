@@ -16,6 +16,8 @@ def differences(adjustment: Adjustment) -> str:
     parts: list[str] = []
     if adjustment.of_its_time:
         parts.append("dependencies as of the release")
+    if adjustment.unsealed:
+        parts.append("a copy of its installation that it can write to")
     if adjustment.subcommand:
         parts.append(f"subcommand {' '.join(adjustment.subcommand)}")
     if adjustment.arguments:

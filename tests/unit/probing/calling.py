@@ -168,7 +168,7 @@ def hold(
     kit: SmallKit | None = None,
     seconds: float = 1000.0,
     each: float = 0.0,
-    comes_up: bool = True,
+    comes_up: bool | Callable[[Action], bool] = True,
     usable: bool = True,
     capabilities: JsonObject | None = None,
     later: bool = False,
@@ -195,7 +195,8 @@ def hold(
         if action.kind is ActionKind.RESTART:
             found.worlds += 1
             now = world(found.worlds)
-            seen |= {"usable": comes_up, "world": now}
+            usable = comes_up(action) if callable(comes_up) else comes_up
+            seen |= {"usable": usable, "world": now}
         elif action.kind is ActionKind.CALL:
             assert action.call is not None
             assert action.call.world == now.nonce

@@ -31,6 +31,7 @@ from tests.unit.probing.calling import (
     value_of,
     world,
 )
+from tests.unit.probing.calling import world as made_world
 
 
 def benign(call: Call, world: World) -> Says:
@@ -88,6 +89,34 @@ def test_a_tool_that_keeps_its_data_beside_its_code_is_told_what_to_do_about_it(
     talk = hold(lambda call, world: Says(said, "tool-error"), tool("read", "path"))
     (reached,) = [cell for cell in talk.books.cells if cell.payload_class is None]
     assert "sealed: name another place with --env or --arg" in reached.detail and reached.detail.endswith(said)
+
+
+SEALED = Says("EROFS: read-only file system, open '/app/node_modules/x/memory.jsonl.tmp'", "tool-error")
+
+
+def test_a_tool_that_writes_into_its_installation_is_tried_again_where_it_can() -> None:
+    first = made_world().nonce
+    talk = hold(
+        lambda call, world: SEALED if world.nonce == first else Says(), tool("save", "text"), tool("read", "path")
+    )
+    assert {cell.state for cell in talk.books.cells if cell.payload_class is None} == {"executed"}
+    saves = [call for call in talk.of(Purpose.BASELINE) if call.item == "save"]
+    assert len(saves) == 2 and saves[0].params == saves[1].params
+    restarts = [action for action in talk.actions if action.kind is ActionKind.RESTART]
+    assert restarts and all(action.adjustment.unsealed for action in restarts)
+
+
+def test_an_installation_that_can_not_be_copied_stays_as_it_is() -> None:
+    talk = hold(
+        lambda call, world: SEALED if call.item == "save" else Says(),
+        tool("save", "text"),
+        tool("read", "path"),
+        comes_up=lambda action: not action.adjustment.unsealed,
+    )
+    reached = {cell.item: cell.state for cell in talk.books.cells if cell.payload_class is None}
+    assert reached == {"save": "target", "read": "executed"}
+    restarts = [action.adjustment.unsealed for action in talk.actions if action.kind is ActionKind.RESTART]
+    assert restarts[:3] == [True, True, False] and not any(restarts[3:])
 
 
 def test_a_later_candidate_can_be_the_one_that_works() -> None:

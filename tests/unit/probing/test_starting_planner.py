@@ -339,6 +339,14 @@ def test_settings_of_others_are_taken_out_of_the_workspace() -> None:
     assert "an empty ~/workspace/.env" in said.attempts[1].why
 
 
+def test_a_server_that_writes_beside_its_code_gets_a_copy_that_it_can_write_to() -> None:
+    found = talk(needs("OSError: [Errno 30] Read-only file system: '/app/lib/x.log'\n", lambda a: a.unsealed))
+    assert len(found.attempts) == 2 and found.last == Adjustment(unsealed=True)
+    assert "a copy of its installation that it can write to" in found.notes
+    never = talk(needs("OSError: [Errno 30] Read-only file system: '/app/lib/x.log'\n", lambda a: False))
+    assert len(never.attempts) == 2
+
+
 def test_nothing_is_planted_outside_of_the_home() -> None:
     text = (
         "ENOENT: no such file or directory, open '/app/x/keys.json'\nNo such file or directory: '../../../etc/a.conf'\n"
