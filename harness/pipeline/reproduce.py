@@ -113,7 +113,8 @@ def _adjustment(folder: Path) -> Adjustment:
         if action.kind is ActionKind.START and action.session == "main" and not called:
             found = action.adjustment
         called = called or action.kind is ActionKind.CALL
-        unsealed = unsealed or (action.kind is ActionKind.RESTART and action.adjustment.unsealed)
+        if action.kind is ActionKind.RESTART:
+            unsealed = action.adjustment.unsealed  # the last says it: an installation may be too large to be copied
     return found.model_copy(update={"of_its_time": False, "unsealed": found.unsealed or unsealed})
 
 
