@@ -22,12 +22,32 @@ _CODE_WORDS = re.compile(
 )
 
 
+#: An argument that is said to be code itself, and no way to it.
+_ARGUMENT_WORDS = re.compile(
+    r"\b(?:python|javascript|typescript|code|shell|bash)\b[^.]{0,30}\bto (?:be )?(?:run|execut|evaluat|interpret)\w*",
+    re.IGNORECASE,
+)
+_WAY_WORDS = re.compile(r"\b(?:paths?|files?|names?|ids?|urls?|director(?:y|ies)|folders?)\b", re.IGNORECASE)
+#: Arguments that are code where the tool is there to run some, by its name too.
+_INPUT_NAME = re.compile(r"^(?:expression|expr|input|cell|query|text|content|body)$", re.IGNORECASE)
+_RUNNER_WORDS = re.compile(
+    r"\b(?:execut|run|evaluat|interpret)\w*\b[^.]{0,40}\b(?:python|javascript|typescript|code|repl|shell|bash)\b",
+    re.IGNORECASE,
+)
+
+
 def is_code(tool_words: str, name: str, words: str) -> bool:
-    """Whether this argument is code by design: it is called code, and the tool or the argument is said to run it.
+    """Whether this argument is code by design: it is called or said to be code, and tool or argument is said to run it.
 
     `tool_words`: the tool's name and description; `name` and `words`: the argument's.
     """
-    if _CODE_NAME.match(re.sub(r"[^A-Za-z]+", "_", name).strip("_")) is None:
+    plain = re.sub(r"[^A-Za-z]+", "_", name).strip("_")
+    own = words[:WORDS_CHARACTERS]
+    if _ARGUMENT_WORDS.search(own) is not None and _WAY_WORDS.search(f"{plain} {own}".replace("_", " ")) is None:
+        return True
+    if _INPUT_NAME.match(plain) is not None:
+        return _RUNNER_WORDS.search(tool_words[:WORDS_CHARACTERS].replace("_", " ").replace("-", " ")) is not None
+    if _CODE_NAME.match(plain) is None and not plain.casefold().endswith(("_script", "_code", "_cell")):
         return False
     return (
         _CODE_WORDS.search(tool_words[:WORDS_CHARACTERS].replace("_", " ").replace("-", " ")) is not None

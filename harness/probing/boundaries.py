@@ -17,6 +17,7 @@ from harness.model.payload import Boundary, BoundaryKind, PayloadClass
 from harness.model.purpose import WORDS_CHARACTERS, is_code
 from harness.model.surface import ItemKind, Surface
 from harness.model.world import World
+from harness.probing.synthesis.words import words_of
 
 TEXT_CHARACTERS = 200
 MOST = 400
@@ -37,6 +38,9 @@ _READ_ONLY_OPTION = re.compile(
 )
 _READ_ONLY_NAME = re.compile(r"(?:^|_)(?:READ_?ONLY|DISABLE_WRITES?|NO_WRITES?)$", re.IGNORECASE)
 _YES = frozenset({"1", "true", "yes", "on"})
+#: Where the target's own files lie in the sandbox: no program that a list allows does.
+HOME = "/home/user"
+_NO = frozenset({"0", "false", "no", "off"})
 #: A description that draws a root: the tool works inside of something.
 _FOLDER = r"(?:director(?:y|ies)|folders?|workspace|root|project|repositor(?:y|ies)|sandbox)"
 _ROOT_WORDS = re.compile(
@@ -46,15 +50,29 @@ _ROOT_WORDS = re.compile(
     rf"[a-z ]{{0,30}}{_FOLDER}"
     r"|relative to (?:the )?(?:workspace|project|root|base|vault|working|repository)"
     r"|(?:outside|beyond) (?:of )?(?:the )?(?:allowed|permitted|workspace|project|base|root|working)[^.]{0,40}"
-    r"(?:not|denied|rejected|refused|forbidden|blocked))",
+    r"(?:not (?:be )?(?:allowed|permitted|accessible|accessed|accepted|possible|readable|read|written)|denied|rejected"
+    r"|refused|forbidden|blocked))",
     re.IGNORECASE,
 )
 _READ_ONLY_WORDS = re.compile(
     r"\b(?:read[ -]only|only (?:select|read)|select (?:queries|statements|query|statement) only"
-    r"|(?:must|can) only (?:be )?(?:a )?(?:select|read)|does not (?:modify|change|write)"
-    r"|no (?:writes?|modifications?))\b|^\s*(?:execute|run)s? an? select\b",
+    r"|(?:must|can) only (?:be )?(?:a )?(?:select|read)|no (?:writes?|modifications?))\b"
+    r"|\bdoes not (?:modify|change|write)(?: to)?(?: (?:any|the))?(?: (?:files?|data(?:base)?|disk|anything|state"
+    r"|repository|environment))?\s*(?:[.,;)\n]|$)|^\s*(?:execute|run)s? an? select\b",
     re.IGNORECASE,
 )
+#: What makes the words after it mean the contrary, or something else than the tool.
+_NOT_MEANT = re.compile(
+    r"(?:\b(?:not|no|never|without|unless|if|when|whether|neither|nor|for an?|see)\b|n't\b)[^.;\n]{0,40}$",
+    re.IGNORECASE,
+)
+#: Tools that write by their names: what is read-only there is something else.
+_WRITERS = frozenset(
+    {
+        "write", "create", "update", "delete", "insert", "edit", "modify", "remove", "save", "append", "set", "put",
+        "drop", "rename", "move", "chmod", "add", "upload", "alter", "truncate",
+    }
+)  # fmt: skip
 #: A server that says that it keeps secrets back. What one tool says of that holds for files that others read.
 _SECRET_WORDS = re.compile(
     r"\b(?:prevent|block|refus|reject|den(?:y|ies)|exclud|filter|redact|withh[eo]ld|hid(?:e|ing))\w*\b[^.]{0,60}"
@@ -82,10 +100,23 @@ PROGRAMS = frozenset(
         "yarn", "yt-dlp",
     }
 )  # fmt: skip
-#: Who says this reaches internal addresses on purpose.
+#: Who says this reaches internal addresses on purpose, in a sentence that does not say that it refuses them.
 _INTERNAL_BY_DESIGN = re.compile(
-    r"\b(?:localhost|internal (?:network|address|url|service)|local (?:network|server|development)|intranet"
-    r"|127\.0\.0\.1)\b",
+    r"\b(?:localhost|loopback|internal (?:network|address|url|service|host)\w*|local (?:network|server|development)"
+    r"|private (?:network|address|ip|range|host)\w*|intranet|lan|127\.0\.0\.1|192\.168\.|10\.\d|172\.16\.|169\.254\.)",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"\b(?:reject|block|den(?:y|ie)|refus|forb|disallow|prevent|exclud|except|filter|guard|protect)\w*"
+    r"|\b(?:not|never|cannot|without|no)\b|n't\b",
+    re.IGNORECASE,
+)
+#: Who says that this shows the environment on purpose.
+_ENVIRONMENT_BY_DESIGN = re.compile(r"\benv(?:ironment)? ?var(?:iable)?s?\b|\b(?:getenv|printenv)\b", re.IGNORECASE)
+#: A tool that is there to fill in templates.
+_TEMPLATE_TOOL = re.compile(
+    r"\b(?:render|evaluat|expand|compil|process|fill)\w*\b[^.]{0,40}"
+    r"\b(?:templates?|jinja2?|handlebars|mustache|ejs|nunjucks|liquid|erb)\b",
     re.IGNORECASE,
 )
 _TEMPLATE_WORDS = re.compile(r"\b(?:templates?|jinja2?|handlebars|mustache|ejs|nunjucks|liquid|erb)\b", re.IGNORECASE)
@@ -198,18 +229,41 @@ def boundary_for(
 def _by_design(payload_class: PayloadClass, kind: BoundaryKind, tool_words: str, name: str, words: str) -> bool:
     """Whether the tool says that it does what the effect would be."""
     if kind is BoundaryKind.INTERNAL_ADDRESS:
-        return _INTERNAL_BY_DESIGN.search(f"{tool_words} {words}"[:WORDS_CHARACTERS]) is not None
-    if kind is BoundaryKind.CREDENTIAL_SERVICES:
-        return is_code(tool_words, name, words)  # whoever may run anything may ask for the environment
+        return _by_words(_INTERNAL_BY_DESIGN, f"{tool_words}\n{words}")
+    if kind is BoundaryKind.CREDENTIAL_SERVICES:  # whoever may run anything may ask for the environment
+        return is_code(tool_words, name, words) or _by_words(_ENVIRONMENT_BY_DESIGN, f"{tool_words}\n{words}")
     if kind is not BoundaryKind.DATA_NOT_CODE:
         return False
     if payload_class is PayloadClass.SQL:
         return _QUERY_WORDS.search(f"{name} {words}"[:WORDS_CHARACTERS].replace("_", " ")) is not None
     if payload_class is PayloadClass.TEMPLATE_INJECTION:
-        return _TEMPLATE_WORDS.search(f"{name} {words}"[:WORDS_CHARACTERS].replace("_", " ")) is not None
+        own = _TEMPLATE_WORDS.search(f"{name} {words}"[:WORDS_CHARACTERS].replace("_", " ")) is not None
+        return own or _TEMPLATE_TOOL.search(tool_words[:WORDS_CHARACTERS].replace("_", " ")) is not None
     if payload_class in CODE_CLASSES or payload_class is PayloadClass.ARGUMENT_INJECTION:
         return is_code(tool_words, name, words)
     return False
+
+
+def _by_words(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a sentence says it that does not say that it is refused."""
+    sentences = re.split(r"[.;!\n](?:\s|$)", text[:WORDS_CHARACTERS].replace("_", " "))
+    return any(pattern.search(sentence) and not _REFUSED.search(sentence) for sentence in sentences)
+
+
+def _meant(pattern: re.Pattern[str], words: str) -> str:
+    """What of the words draws a boundary: the first match that nothing before it turns into something else."""
+    for found in pattern.finditer(words):
+        if not _NOT_MEANT.search(words[max(0, found.start() - 80) : found.start()]):
+            return found[0]
+    return ""
+
+
+def _root_meant(words: str) -> str:
+    """The same for a root: that a path may be relative to it draws none where it may be absolute as well."""
+    said = _meant(_ROOT_WORDS, words)
+    absolute = said.casefold().startswith("relative") and re.search(r"\babsolute\b", words, re.IGNORECASE)
+    free = re.search(r"\banywhere\b|\bany (?:file|path|folder|directory) on\b", words, re.IGNORECASE)
+    return "" if absolute or free else said
 
 
 def _roots(arguments: Sequence[str], environment: Mapping[str, str], world: World) -> list[Boundary]:
@@ -240,13 +294,17 @@ def _lists(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator
             pairs.append(("arguments", option, value if equals else following))
     for source, name, value in pairs:
         if value and _ALLOW_NAME.search(name.replace("-", "_")):
-            programs = " ".join(part for part in re.split(r"[,;|\s]+", value) if part)
-            yield Boundary(kind=BoundaryKind.ALLOWLIST, source=source, value=programs, text=_cut(f"{name}={value}"))
+            parts = [part for part in re.split(r"[,;|\s\[\]\"']+", value) if part]
+            programs = [part for part in parts if part.casefold() not in _YES | _NO and not part.startswith(f"{HOME}/")]
+            if programs:
+                given = " ".join(programs)
+                yield Boundary(kind=BoundaryKind.ALLOWLIST, source=source, value=given, text=_cut(f"{name}={value}"))
 
 
 def _modes(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator[Boundary]:
-    for argument in arguments:
-        if _READ_ONLY_OPTION.match(argument):
+    for number, argument in enumerate(arguments):
+        following = arguments[number + 1] if number + 1 < len(arguments) else ""
+        if _READ_ONLY_OPTION.match(argument) and following.casefold() not in _NO:
             yield Boundary(kind=BoundaryKind.READ_ONLY, source="arguments", text=_cut(argument))
     for name, value in sorted(environment.items()):
         if _READ_ONLY_NAME.search(name) and value.casefold() in _YES:
@@ -263,12 +321,14 @@ def _said(surface: Surface, world: World, *, rooted: bool) -> Iterator[Boundary]
         if not isinstance(item.value, dict) or not item.name:
             continue
         words = _words(item.value)
-        if not rooted and (found := _ROOT_WORDS.search(words)) is not None:
+        annotations = item.value.get("annotations")
+        hint = annotations.get("readOnlyHint") if isinstance(annotations, dict) else None
+        if not rooted and (said := _root_meant(words)):
             yield Boundary(
-                kind=BoundaryKind.ROOT, source="description", value=world.root, text=_cut(found[0]), tool=item.name
+                kind=BoundaryKind.ROOT, source="description", value=world.root, text=_cut(said), tool=item.name
             )
-        if (found := _ALLOWLIST_WORDS.search(words)) is not None:
-            yield Boundary(kind=BoundaryKind.ALLOWLIST, source="description", text=_cut(found[0]), tool=item.name)
+        if said := _meant(_ALLOWLIST_WORDS, words):
+            yield Boundary(kind=BoundaryKind.ALLOWLIST, source="description", text=_cut(said), tool=item.name)
         elif (program := _program(item.name, words)) is not None:
             yield Boundary(
                 kind=BoundaryKind.ALLOWLIST,
@@ -277,12 +337,12 @@ def _said(surface: Surface, world: World, *, rooted: bool) -> Iterator[Boundary]
                 text=f"a tool for commands of {program}",
                 tool=item.name,
             )
-        if (found := _SECRET_WORDS.search(words)) is not None:
-            yield Boundary(kind=BoundaryKind.SECRETS, source="description", text=_cut(f"{item.name}: {found[0]}"))
-        if (found := _READ_ONLY_WORDS.search(words)) is not None:
-            yield Boundary(kind=BoundaryKind.READ_ONLY, source="description", text=_cut(found[0]), tool=item.name)
-        annotations = item.value.get("annotations")
-        if isinstance(annotations, dict) and annotations.get("readOnlyHint") is True:
+        if said := _meant(_SECRET_WORDS, words):
+            yield Boundary(kind=BoundaryKind.SECRETS, source="description", text=_cut(f"{item.name}: {said}"))
+        writes = hint is False or not _WRITERS.isdisjoint(words_of(item.name))
+        if not writes and (said := _meant(_READ_ONLY_WORDS, words)):
+            yield Boundary(kind=BoundaryKind.READ_ONLY, source="description", text=_cut(said), tool=item.name)
+        if hint is True:
             yield Boundary(kind=BoundaryKind.READ_ONLY, source="annotation", text="readOnlyHint: true", tool=item.name)
 
 

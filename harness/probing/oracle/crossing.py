@@ -56,7 +56,8 @@ def admissible(call: Call) -> bool:
 
 
 #: Words of a setting that says where a server that runs commands has to stay.
-_CONFINED = re.compile(r"allow|permit|restrict|confine|sandbox|jail|safe|only", re.IGNORECASE)
+_CONFINED = re.compile(r"(?<![a-z])(?:allow|permit|restrict|confin|sandbox|jail|safe|only)", re.IGNORECASE)
+_UNCONFINED = re.compile(r"(?<![a-z])(?:no|not|without|disable)(?![a-z])", re.IGNORECASE)
 
 
 def bounded(call: Call, boundaries: Iterable[Boundary]) -> bool:
@@ -73,7 +74,14 @@ def bounded(call: Call, boundaries: Iterable[Boundary]) -> bool:
     if fault is not PayloadClass.ALLOWLIST_BYPASS or boundary.kind is not BoundaryKind.ROOT:
         return True
     listed = any(b.kind is BoundaryKind.ALLOWLIST and b.tool in ("", call.item) for b in boundaries)
-    return listed or boundary.tool == call.item or _CONFINED.search(boundary.text) is not None
+    return listed or boundary.tool == call.item or _confines(boundary.text)
+
+
+def _confines(setting: str) -> bool:
+    """Whether a setting (`NAME=value`, `--option=value`) says by its name that its value is to stay in."""
+    name, equals, _ = setting.partition("=")
+    named = name if equals or name.startswith("-") else ""
+    return _CONFINED.search(named) is not None and _UNCONFINED.search(named) is None
 
 
 def within(path: str, root: str) -> bool:

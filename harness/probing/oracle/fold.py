@@ -205,7 +205,7 @@ class Confirmation:
                 self._burn(trace.call.world, known[0], [outcome.text])
         trace.finish(outcome, seen, event.seq, event.frame)
         self._late(event.session, outcome)
-        if _marks(trace.call) and trace.call.purpose is not Purpose.BASELINE and not seen:
+        if _marks(trace.call) and trace.call.purpose is not Purpose.BASELINE and not any(s.proof for s in seen):
             watched = self._watched.setdefault(event.session, [])
             watched.append(trace)
             del watched[:-WATCHED]
@@ -231,8 +231,9 @@ class Confirmation:
             return
         by_id = {trace.call.id: trace for trace in named}
         for call, sighting in late([trace.call for trace in named], outcome, known[0]):
-            by_id[call.id].sightings.append(sighting)
-        self._watched[session] = [trace for trace in watched if not trace.sightings]
+            if sighting not in by_id[call.id].sightings:
+                by_id[call.id].sightings.append(sighting)
+        self._watched[session] = [trace for trace in watched if not any(s.proof for s in trace.sightings)]
 
 
 def _marks(call: Call) -> tuple[str, ...]:

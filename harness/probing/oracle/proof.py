@@ -91,12 +91,15 @@ def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
         return made(Standing.CAPABILITY, ["no boundary is known that it would cross"])
     if kinds == {EffectKind.ACCEPTED}:
         return made(Standing.SEEN, [*_boundary(payload, facts), "that it was served is all that is seen"])
-    missing = [*_boundary(payload, facts), *_controlled("control", controls, payload, kinds, facts)]
-    missing += _controlled("documented use", documented, payload, kinds, facts)
+    proofs = [sighting for group in (payload, *confirms) for sighting in group.proofs] or list(payload.sightings)
+    missing = [*_boundary(payload, facts), *_controlled("control", controls, payload, kinds, proofs, facts)]
+    missing += _controlled("documented use", documented, payload, kinds, proofs, facts)
     best: list[Group] = []
     why: list[str] = []
     for group in confirms:
         problems = [*_boundary(group, facts), *_proves(group, payload, facts)]
+        if group.proofs and not telling & {sighting.effect.kind for sighting in group.proofs}:
+            problems.append("the tries show different kinds of effect")  # the controls are silent about the first one's
         problems += [problem for other in best for problem in _apart(group, other)]
         problems += [p for control in (*controls, *documented) for p in _same_mode(group, control)]
         if problems:
@@ -129,6 +132,9 @@ def _proves(group: Group, payload: Group, facts: Facts) -> Iterator[str]:
     """What keeps one confirming try from being a proof."""
     if not _same_payload(group, payload):
         yield "what was confirmed is another payload, or in another place"
+    one, other = group.call.boundary, payload.call.boundary
+    if one is not None and other is not None and (one.kind, one.value) != (other.kind, other.value):
+        yield "what was confirmed crosses another boundary"
     if not group.proofs:
         doubts = [sighting.doubt for sighting in group.sightings if sighting.doubt]
         provable = any(sighting.effect.kind in PROVING for sighting in group.sightings)
@@ -184,7 +190,12 @@ def _apart(group: Group, other: Group) -> Iterator[str]:
 
 
 def _controlled(
-    what: str, controls: Sequence[Group], payload: Group, kinds: set[EffectKind], facts: Facts
+    what: str,
+    controls: Sequence[Group],
+    payload: Group,
+    kinds: set[EffectKind],
+    proofs: Sequence[Sighting],
+    facts: Facts,
 ) -> Iterator[str]:
     """Why the controls do not say that the effect is the payload's: none was made, or none could have shown it."""
     if not controls:
@@ -192,10 +203,11 @@ def _controlled(
         return
     provable = {s.effect.kind for s in payload.sightings if s.effect.kind in PROVING} or kinds
     programs = {s.text.split(" ")[0] for s in payload.sightings if s.effect.kind is EffectKind.STUB_CALLED}
-    for group in controls:
+    clear = [group for group in controls if group.ended and all(_silent(t, proofs, facts) for t in group.steps)]
+    if not clear:
+        yield f"the {what} came to no clear end"
+    for group in clear or controls:  # one that timed out was made once more
         call = group.call
-        if not group.ended or not all(_silent(trace, payload, facts) for trace in group.steps):
-            yield f"the {what} came to no clear end"
         if (call.method, call.item) != (payload.call.method, payload.call.item):
             yield f"the {what} is a call of something else"
         if _sent(group) == _sent(payload):
@@ -227,9 +239,9 @@ def _names(paths: set[str] | frozenset[str]) -> set[str]:
     return {path.rpartition("/")[2] for path in paths}
 
 
-def _silent(trace: Trace, payload: Group, facts: Facts) -> bool:
-    """Whether the absence of an effect in this call means something."""
-    if all(sighting.channel == "result" for sighting in payload.sightings):
+def _silent(trace: Trace, proofs: Sequence[Sighting], facts: Facts) -> bool:
+    """Whether the absence of an effect in this call means something, by where the effects were seen that prove."""
+    if all(sighting.channel == "result" for sighting in proofs):
         return trace.state in ("answered", "tool-error", "error")
     return trace.conclusive and trace.session not in facts.gaps and facts.kernel
 
