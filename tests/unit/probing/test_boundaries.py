@@ -171,3 +171,72 @@ def test_who_may_run_anything_may_ask_for_the_environment_and_others_may_not() -
     asked = (PayloadClass.SECRET_DISCLOSURE, BoundaryKind.CREDENTIAL_SERVICES, "t")
     assert boundary_for(*asked, "run_command\nRun a command", "command", "", [services]) is None
     assert boundary_for(*asked, "git_status\nShow a repository's state", "repo_path", "", [services]) is services
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Absolute path, or relative to the project root",
+        "Paths outside the workspace are not restricted.",
+        "Writing is not limited to files in the workspace folder.",
+        "Works inside the working directory, or anywhere else.",
+    ],
+)
+def test_words_that_allow_every_path_draw_no_root(words: str) -> None:
+    assert not found(BoundaryKind.ROOT, of=surface("read", words))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("store", "Fails if the file is read-only."),
+        ("store", "Not read-only by default."),
+        ("store", "It does not modify the file's mode."),
+        ("store", "Stores a row; for a read-only variant see query."),
+        ("write_query", "Runs a statement. Read-only replicas are skipped."),
+    ],
+)
+def test_words_about_something_else_are_no_read_only_mode(name: str, words: str) -> None:
+    assert not found(BoundaryKind.READ_ONLY, of=surface(name, words))
+    assert found(BoundaryKind.READ_ONLY, of=surface("look", "Shows a row. It does not modify any data."))
+
+
+def test_what_is_denied_is_no_promise_and_no_permission() -> None:
+    assert not found(BoundaryKind.SECRETS, of=surface("read", "It does not redact secrets."))
+    assert not found(BoundaryKind.ALLOWLIST, of=surface("run", "Runs a command. There is no allowlist."))
+    assert not found(BoundaryKind.READ_ONLY, "--read-only", "false")
+    assert not found(BoundaryKind.ALLOWLIST, ALLOW_COMMAND_EXECUTION="true")
+    (listed,) = found(BoundaryKind.ALLOWLIST, ALLOWED_COMMANDS='["ls", "cat"]')
+    assert listed.value == "ls cat"
+    internal = Boundary(kind=BoundaryKind.INTERNAL_ADDRESS, source="convention")
+    refuses = "fetch\nFetch a page. Requests to localhost are rejected."
+    assert crossing(PayloadClass.SSRF, refuses, "url", internal) is internal
+    designed = "fetch\nFetch any URL, loopback and private addresses included."
+    assert crossing(PayloadClass.SSRF, designed, "url", internal) is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "words", "code"),
+    [
+        ("python_eval\nEvaluate a Python expression", "expression", "", True),
+        ("run_cell\nRun code in a notebook", "cell", "", True),
+        ("helper\nA tool", "input", "The Python code to run", True),
+        ("calculate\nEvaluate an arithmetic expression", "expression", "", False),
+        ("launch\nStart something", "path", "Path of the script to run", False),
+        ("search\nSearch in files", "query", "What to look for", False),
+    ],
+)
+def test_code_is_told_by_what_is_said_of_it(tool: str, argument: str, words: str, code: bool) -> None:
+    data = Boundary(kind=BoundaryKind.DATA_NOT_CODE, source="convention")
+    evaluation = PayloadClass.CODE_EVALUATION
+    drawn = boundary_for(evaluation, BoundaryKind.DATA_NOT_CODE, "t", tool, argument, words, [data])
+    assert drawn is (None if code else data)
+
+
+def test_who_shows_the_environment_or_fills_in_templates_says_so() -> None:
+    services = Boundary(kind=BoundaryKind.CREDENTIAL_SERVICES, source="convention")
+    shows = "get_env\nReturn the value of any environment variable"
+    assert crossing(PayloadClass.SECRET_DISCLOSURE, shows, "key", services) is None
+    data = Boundary(kind=BoundaryKind.DATA_NOT_CODE, source="convention")
+    assert crossing(PayloadClass.TEMPLATE_INJECTION, "show\nRender a Jinja2 template", "source", data) is None
+    assert crossing(PayloadClass.TEMPLATE_INJECTION, "greet\nSay hello", "name", data) is data

@@ -39,6 +39,15 @@ def test_the_whole_proof_is_confirmed_and_points_to_its_events() -> None:
     }
 
 
+def test_a_control_that_timed_out_and_was_made_once_more_does_not_spoil_the_proof() -> None:
+    hung = Script().change(2, state="timeout")
+    first = hung.parts[1]
+    again = replace(first, id="c2b", nonce="5" * 20, state="answered")
+    retried = replace(hung, parts=(*hung.parts[:2], again, *hung.parts[2:]))
+    assert only(hung).evidence_level is EvidenceLevel.DYNAMIC
+    assert only(retried).evidence_level is EvidenceLevel.CONFIRMED
+
+
 SPOILT: dict[str, tuple[Script, str]] = {
     "no boundary told": (replace(Script(), boundaries=()), "boundary was not recorded"),
     "boundary told after the calls": (replace(Script(), boundaries_late=True), "boundary was not recorded"),
@@ -63,6 +72,15 @@ SPOILT: dict[str, tuple[Script, str]] = {
             parts=tuple(replace(part, boundary=loose) for part in Script().parts),
         ),
         "is not one that",
+    ),
+    "confirmed over another boundary": (
+        replace(
+            Script(boundaries=(DATA, listed := Boundary(kind=BoundaryKind.ALLOWLIST, source="s", value="ls"))),
+            parts=tuple(
+                replace(part, boundary=listed) if part.purpose is Purpose.CONFIRM else part for part in Script().parts
+            ),
+        ),
+        "crosses another boundary",
     ),
     "no control": (Script().without(2), "no control was tried"),
     "no documented use": (Script().without(3), "no documented use was tried"),
