@@ -20,8 +20,6 @@ _CODE_WORDS = re.compile(
     r"|\b(?:code|commands?|scripts?|shell)\b[^.]{0,20}\b(?:execut|run|interpret)\w*",
     re.IGNORECASE,
 )
-
-
 #: An argument that is said to be code itself, and no way to it.
 _ARGUMENT_WORDS = re.compile(
     r"\b(?:python|javascript|typescript|code|shell|bash)\b[^.]{0,30}\bto (?:be )?(?:run|execut|evaluat|interpret)\w*",

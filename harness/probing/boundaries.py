@@ -38,8 +38,6 @@ _READ_ONLY_OPTION = re.compile(
 )
 _READ_ONLY_NAME = re.compile(r"(?:^|_)(?:READ_?ONLY|DISABLE_WRITES?|NO_WRITES?)$", re.IGNORECASE)
 _YES = frozenset({"1", "true", "yes", "on"})
-#: Where the target's own files lie in the sandbox: no program that a list allows does.
-HOME = "/home/user"
 _NO = frozenset({"0", "false", "no", "off"})
 #: A description that draws a root: the tool works inside of something.
 _FOLDER = r"(?:director(?:y|ies)|folders?|workspace|root|project|repositor(?:y|ies)|sandbox)"
@@ -160,7 +158,7 @@ def find_boundaries(
     roots = _roots(arguments, given, world)
     found = [
         *roots,
-        *_lists(arguments, given),
+        *_lists(arguments, given, world),
         *_modes(arguments, given),
         *_said(surface, world, rooted=any(root.value in world.roots for root in roots)),
         Boundary(kind=BoundaryKind.DATA_NOT_CODE, source="convention", text="what is given as data is not run as code"),
@@ -285,7 +283,8 @@ def _paths(text: str, world: World) -> Iterator[str]:
             yield path
 
 
-def _lists(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator[Boundary]:
+def _lists(arguments: Sequence[str], environment: Mapping[str, str], world: World) -> Iterator[Boundary]:
+    home = posixpath.dirname(world.root)  # no program that a list allows lies among the target's own files
     pairs = [("configuration", name, value) for name, value in sorted(environment.items())]
     for number, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
@@ -295,7 +294,7 @@ def _lists(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator
     for source, name, value in pairs:
         if value and _ALLOW_NAME.search(name.replace("-", "_")):
             parts = [part for part in re.split(r"[,;|\s\[\]\"']+", value) if part]
-            programs = [part for part in parts if part.casefold() not in _YES | _NO and not part.startswith(f"{HOME}/")]
+            programs = [part for part in parts if part.casefold() not in _YES | _NO and not part.startswith(f"{home}/")]
             if programs:
                 given = " ".join(programs)
                 yield Boundary(kind=BoundaryKind.ALLOWLIST, source=source, value=given, text=_cut(f"{name}={value}"))

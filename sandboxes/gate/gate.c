@@ -3,7 +3,9 @@
  *   entry [--copy FROM TO] WORKDIR -- ARGV...
  *
  * With --copy, everything below FROM is first copied into the directory TO, for a server that writes beside its own
- * code: what is installed is sealed. Says "ready <inode of its pid namespace>\n" on stdout, then reads from stdin, never one byte too many,
+ * code: what is installed is sealed.
+ *
+ * Says "ready <inode of its pid namespace>\n" on stdout, then reads from stdin, never one byte too many,
  * because what follows the EXEC line is the server's own stdin:
  *
  *   DIR <octal mode> <path>\n            make a directory below $HOME

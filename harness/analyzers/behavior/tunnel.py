@@ -76,9 +76,10 @@ class Questions:
     def add(self, owner: str, name: str, number: int) -> None:
         """One more question; `number` is handed back with a tunnel."""
         domain = site(name)
-        rest = name.rstrip(".").lower().removesuffix(domain).strip(".")
+        name = name.rstrip(".").lower()
+        rest = name.removesuffix(domain).strip(".")
         data = [label for label in rest.split(".") if is_data(label)]
-        if not data or name.rstrip(".").lower() in self._named:
+        if not data or name in self._named:
             return
         key = (owner, domain)
         if key not in self.parents and len(self.parents) >= MOST_PARENTS:
