@@ -293,7 +293,7 @@ def _lists(arguments: Sequence[str], environment: Mapping[str, str], world: Worl
             pairs.append(("arguments", option, value if equals else following))
     for source, name, value in pairs:
         if value and _ALLOW_NAME.search(name.replace("-", "_")):
-            parts = [part for part in re.split(r"[,;|\s\[\]\"']+", value) if part]
+            parts = [part for part in re.split(r"[,;|\s\[\]\"']+", value) if part and part[0] not in "-*"]
             programs = [part for part in parts if part.casefold() not in _YES | _NO and not part.startswith(f"{home}/")]
             if programs:
                 given = " ".join(programs)

@@ -66,6 +66,9 @@ RESOLVER: Final = ":53"
 MAX_DATAGRAMS: Final = 4096
 _ENTRY = "/usr/local/bin/entry"
 
+#: Results of connect(2) with which no packet left: EPERM, EACCES, EINVAL, EAFNOSUPPORT, EADDRNOTAVAIL, ENETUNREACH.
+_UNSENT = frozenset({-1, -13, -22, -97, -99, -101})
+
 
 @dataclass(slots=True)
 class _Open:
@@ -257,15 +260,20 @@ def _file(call: _Open, event: SyscallEvent, path: str, how: str, ok: bool) -> No
         return
     book, bound = (call.reads, MAX_READS) if reading else (call.changes, MAX_CHANGES)
     key = (path, how, ok)
+    told = OpenedFile(path=path, how=how, ok=ok, claimed=event.claimed or not ok, seq=event.seq)
     if key in book:
+        if book[key].claimed and not told.claimed:
+            book[key] = told  # the kernel's word counts for more than the target's memory
         return
     if len(book) >= bound:
         call.cut = True
         return
-    book[key] = OpenedFile(path=path, how=how, ok=ok, claimed=event.claimed or not ok, seq=event.seq)
+    book[key] = told
 
 
 def _connection(call: _Open, event: SyscallEvent) -> None:
+    if event.call == "connect" and event.result in _UNSENT:
+        return
     if event.call != "connect" and event.remote.endswith(RESOLVER):
         call.asked = True
         return

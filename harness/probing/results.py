@@ -52,6 +52,11 @@ def bounded(text: str) -> str:
     return f"{text[:HEAD_CHARACTERS]}\n…\n{text[-TAIL_CHARACTERS:]}"
 
 
+def was_cut(text: str) -> bool:
+    """Whether something is missing in the middle of a text that `bounded` gave."""
+    return len(text) > HEAD_CHARACTERS + TAIL_CHARACTERS and text[HEAD_CHARACTERS:].startswith("\n…\n")
+
+
 def _decoded(text: str) -> str | None:
     if len(text) > MOST_BLOB or len(text) < 4:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from harness.model.call import Call
 from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind, PayloadClass
@@ -102,6 +102,8 @@ def allowed(effect: Effect, call: Call, world: World, others: tuple[Boundary, ..
             return True
         return _in_roots(item.target if item.where == "linked" and item.target else item.path, call, others)
     if effect.path and effect.kind in (EffectKind.CREATED, EffectKind.CHANGED, EffectKind.OPENED):
+        if boundary is not None and boundary.kind is BoundaryKind.READ_ONLY and effect.kind is not EffectKind.OPENED:
+            return False  # it is not to write anywhere
         return _in_roots(effect.path, call, others)
     if boundary is None:
         return False
@@ -109,9 +111,18 @@ def allowed(effect: Effect, call: Call, world: World, others: tuple[Boundary, ..
         host = host_of(world, effect)
         return host is not None and host.where == "public"
     if boundary.kind is BoundaryKind.CREDENTIAL_SERVICES and effect.kind is EffectKind.CONNECTED:
-        name = split(effect.address)[0]
-        return any(name == suffix or name.endswith(f".{suffix}") for suffix in boundary.value.split() if suffix)
+        name = split(effect.address)[0].casefold()
+        return any(name == suffix or name.endswith(f".{suffix}") for suffix in _hosts(boundary.value))
     return False
+
+
+def _hosts(value: str) -> Iterator[str]:
+    """The host names of a list: without scheme, port, path and what stands for any name below."""
+    for word in value.casefold().split():
+        host = word.partition("://")[2] or word
+        host = host.partition("/")[0].partition(":")[0].removeprefix("*").strip(".")
+        if host:
+            yield host
 
 
 def _in_roots(path: str, call: Call, others: tuple[Boundary, ...]) -> bool:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 
 from harness.model.base import Record
 from harness.model.call import Call, Connection, OpenedFile, Outcome
-from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind
+from harness.model.payload import Boundary, BoundaryKind, Effect, EffectKind, PayloadClass
 from harness.model.world import World
 from harness.probing.oracle.crossing import allowed, host_of, host_with, internal, item_with, split, within
-from harness.probing.oracle.sent import disguised, echoes, holds, joins, leaves, sent_texts
+from harness.probing.oracle.sent import disguised, echoes, holds, joins, leaves, names_path, sent_texts
 
 #: A shorter marker turns up by chance.
 SHORTEST = 6
@@ -115,11 +115,11 @@ def _carries(effect: Effect, nonce: str) -> bool:
 def _sight(effect: Effect, call: Call, outcome: Outcome, world: World, sent: tuple[str, ...]) -> Sighting | None:
     match effect.kind:
         case EffectKind.CREATED:
-            return _file(effect, call, outcome.files, _CREATING)
+            return _file(effect, call, outcome.files, _CREATING, world, sent)
         case EffectKind.CHANGED:
-            return _file(effect, call, outcome.files, _CHANGING)
+            return _file(effect, call, outcome.files, _CHANGING, world, sent)
         case EffectKind.OPENED:
-            return _file(effect, call, outcome.files, _OPENING)
+            return _file(effect, call, outcome.files, _OPENING, world, sent)
         case EffectKind.EXECUTED:
             return _executed(effect, call, outcome)
         case EffectKind.STUB_CALLED:
@@ -136,11 +136,18 @@ def _sight(effect: Effect, call: Call, outcome: Outcome, world: World, sent: tup
             return _exhausted(effect, outcome)
 
 
+def bases_of(world: World) -> tuple[str, ...]:
+    """The folders from which a relative path may be meant: home, workspace, and roots."""
+    return (posixpath.dirname(world.root), world.root, *world.roots)
+
+
 #: Over these a path that was asked for by its name is a crossing all the same.
 _BINDS_NAMES = frozenset({BoundaryKind.ROOT, BoundaryKind.READ_ONLY, BoundaryKind.ALLOWLIST})
 
 
-def _file(effect: Effect, call: Call, files: Sequence[OpenedFile], ways: frozenset[str]) -> Sighting | None:
+def _file(
+    effect: Effect, call: Call, files: Sequence[OpenedFile], ways: frozenset[str], world: World, sent: tuple[str, ...]
+) -> Sighting | None:
     """A path that was opened so. What was created below a new folder counts for the folder."""
     path = posixpath.normpath(effect.path) if effect.path.startswith("/") else ""
     if not path:
@@ -158,7 +165,7 @@ def _file(effect: Effect, call: Call, files: Sequence[OpenedFile], ways: frozens
     told = [file for file in seen if not file.claimed]
     best = (told or seen)[0]
     doubt = "" if told else "the path is told by the target's memory, not by the kernel"
-    named = any(posixpath.normpath(leaf) == path for leaf in leaves(call.given) if leaf.startswith("/"))
+    named = names_path((*leaves(call.given), *sent), path, bases_of(world))
     if named and (call.boundary is None or call.boundary.kind not in _BINDS_NAMES):
         doubt = doubt or "its name was an argument of the call"
     return Sighting(effect=effect, channel="kernel", seqs=(best.seq,), text=f"{best.how} {best.path}", doubt=doubt)
@@ -192,8 +199,9 @@ def _forbidden(path: str, boundary: Boundary | None) -> bool:
     """Whether the boundary is a list of programs that this one is not on: to execute it is to cross."""
     if boundary is None or boundary.kind is not BoundaryKind.ALLOWLIST or not boundary.value:
         return False
-    names = {posixpath.basename(word) for word in boundary.value.replace(",", " ").split()}
-    return posixpath.basename(path) not in names and "*" not in names
+    words = re.split(r"[\s,;|\[\]\"'`^$]+", boundary.value.casefold())
+    names = {posixpath.basename(word.removesuffix("*").rstrip(":")).removesuffix(".exe") for word in words if word}
+    return posixpath.basename(path).casefold() not in names and "" not in names
 
 
 def _connected(effect: Effect, call: Call, outcome: Outcome, world: World) -> Sighting | None:
@@ -205,6 +213,8 @@ def _connected(effect: Effect, call: Call, outcome: Outcome, world: World) -> Si
             planted = host_of(world, effect)
             if planted is None and not internal(effect.address) and not internal(connection.address):
                 doubt = "the address is not known to be an internal one"
+        elif call.payload_class is PayloadClass.ARGUMENT_INJECTION and echoes(f"//{effect.address}", sent_texts(call)):
+            doubt = "its address was sent as one, which a tool may follow"
         return Sighting(
             effect=effect,
             channel="egress" if connection.flow is not None else "kernel",

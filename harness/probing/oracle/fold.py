@@ -12,7 +12,7 @@ from harness.model.call import BoundariesEvent, Call, CallBooksEvent, CallEndEve
 from harness.model.finding import Finding
 from harness.model.flow import GatewayEndEvent
 from harness.model.kernel import RecorderEndEvent
-from harness.model.payload import Boundary, EffectKind
+from harness.model.payload import Boundary, Effect, EffectKind
 from harness.model.probe import ProbeEvent
 from harness.model.recording import Event, Grade, Manifest, WorldEvent
 from harness.model.result import AnalyzerResult, AnalyzerStatus
@@ -20,9 +20,9 @@ from harness.model.world import World
 from harness.probing.digest import Digest
 from harness.probing.oracle.between import Between
 from harness.probing.oracle.cells import coverage_of
-from harness.probing.oracle.effects import Sighting, late, sightings
+from harness.probing.oracle.effects import Sighting, bases_of, late, sightings
 from harness.probing.oracle.proof import Judgement, Standing, judge
-from harness.probing.oracle.sent import sent_texts
+from harness.probing.oracle.sent import echoes, leaves, names_path, sent_texts, told
 from harness.probing.oracle.traces import LIVE, Facts, Group, Trace
 from harness.probing.oracle.wording import finding_of
 
@@ -40,6 +40,10 @@ _STANDINGS = (Standing.CONFIRMED, Standing.SEEN, Standing.GRANTED, Standing.CAPA
 def call_digest(call: Call) -> str:
     """By which a call in the record is found again in the plan."""
     return sha256_hex(canonical_json(call.model_dump(mode="json")))
+
+
+#: Calls without a payload whose answers tell what anybody may see. (Documented use and controls are judged themselves.)
+_BENIGN = frozenset({Purpose.BASELINE, Purpose.PREPARE, Purpose.REFUSAL})
 
 
 class Confirmation:
@@ -201,10 +205,10 @@ class Confirmation:
             others = [text for step in group.steps if step is not trace for text in sent_texts(step.call)]
             sent = (*others, *sorted(self._burned.get(trace.call.world, ())))
             seen = sightings(trace.call, outcome, known[0], sent=sent, boundaries=tuple(self._facts.boundaries))
-            if trace.call.purpose is Purpose.BASELINE:  # told without any payload: a payload proves nothing by it
+            if trace.call.purpose in _BENIGN:  # told without any payload: a payload proves nothing by it
                 self._burn(trace.call.world, known[0], [outcome.text])
         trace.finish(outcome, seen, event.seq, event.frame)
-        self._late(event.session, outcome)
+        self._late(event.session, outcome, trace.call)
         if _marks(trace.call) and trace.call.purpose is not Purpose.BASELINE and not any(s.proof for s in seen):
             watched = self._watched.setdefault(event.session, [])
             watched.append(trace)
@@ -213,11 +217,13 @@ class Confirmation:
     def _burn(self, nonce: str, world: World, texts: Collection[str]) -> None:
         """Remember which of the world's secrets the texts hold."""
         secrets = {item.secret for item in world.items} | {host.secret for host in world.hosts}
-        burned = {secret for secret in secrets if secret and any(secret in text for text in texts)}
-        self._burned.setdefault(nonce, set()).update(burned)
+        self._burned.setdefault(nonce, set()).update(told(secrets, texts))
 
-    def _late(self, session: str, outcome: Outcome) -> None:
-        """Give effects that show now to the earlier call whose nonce they carry."""
+    def _late(self, session: str, outcome: Outcome, during: Call | None = None) -> None:
+        """Give effects that show now to the earlier call whose nonce they carry.
+
+        `during`: the call that is under way, if any: what that names itself is its own doing.
+        """
         watched = self._watched.get(session)
         if not watched or not (outcome.files or outcome.executions or outcome.connections):
             return
@@ -231,6 +237,8 @@ class Confirmation:
             return
         by_id = {trace.call.id: trace for trace in named}
         for call, sighting in late([trace.call for trace in named], outcome, known[0]):
+            if during is not None and _names(during, sighting.effect, known[0]):
+                continue
             if sighting not in by_id[call.id].sightings:
                 by_id[call.id].sightings.append(sighting)
         self._watched[session] = [trace for trace in watched if not any(s.proof for s in trace.sightings)]
@@ -250,3 +258,11 @@ def _rank(judgement: Judgement) -> tuple[int, int, int, str]:
         judgement.payload.lead.seq,
         judgement.payload.call.id,
     )
+
+
+def _names(call: Call, effect: Effect, world: World) -> bool:
+    """Whether a call itself names what an effect is about."""
+    if effect.path and names_path(leaves(call.given), effect.path, bases_of(world)):
+        return True
+    said = effect.text or effect.address
+    return not effect.path and bool(said) and echoes(said, sent_texts(call))

@@ -91,9 +91,8 @@ def judge(payload: Group, related: Sequence[Group], facts: Facts) -> Judgement:
         return made(Standing.CAPABILITY, ["no boundary is known that it would cross"])
     if kinds == {EffectKind.ACCEPTED}:
         return made(Standing.SEEN, [*_boundary(payload, facts), "that it was served is all that is seen"])
-    proofs = [sighting for group in (payload, *confirms) for sighting in group.proofs] or list(payload.sightings)
-    missing = [*_boundary(payload, facts), *_controlled("control", controls, payload, kinds, proofs, facts)]
-    missing += _controlled("documented use", documented, payload, kinds, proofs, facts)
+    missing = [*_boundary(payload, facts), *_controlled("control", controls, payload, confirms, facts)]
+    missing += _controlled("documented use", documented, payload, confirms, facts)
     best: list[Group] = []
     why: list[str] = []
     for group in confirms:
@@ -183,26 +182,35 @@ def _apart(group: Group, other: Group) -> Iterator[str]:
     if one.network != two.network:
         yield "the tries were made in different network modes"
     same = {s.effect for s in group.proofs if s.effect.kind in _FRESH} & {s.effect for s in other.proofs}
-    if same:
+    if same or _constant(group, other) or _constant(other, group):
         yield "two tries show the very same effect"
     if not {s.effect.kind for s in group.proofs} & {s.effect.kind for s in other.proofs}:
         yield "the tries show different kinds of effect"
+
+
+def _constant(group: Group, other: Group) -> bool:
+    """Whether all that one try shows is predicted for the other as well, and so is drawn for neither."""
+    predicted = {effect for trace in other.steps for effect in trace.call.effects}
+    return bool(group.proofs) and all(s.effect.kind in _FRESH and s.effect in predicted for s in group.proofs)
 
 
 def _controlled(
     what: str,
     controls: Sequence[Group],
     payload: Group,
-    kinds: set[EffectKind],
-    proofs: Sequence[Sighting],
+    confirms: Sequence[Group],
     facts: Facts,
 ) -> Iterator[str]:
     """Why the controls do not say that the effect is the payload's: none was made, or none could have shown it."""
     if not controls:
         yield f"no {what} was tried"
         return
-    provable = {s.effect.kind for s in payload.sightings if s.effect.kind in PROVING} or kinds
+    provable = {s.effect.kind for s in payload.sightings if s.effect.kind in PROVING}
+    provable = provable or {s.effect.kind for s in payload.sightings}
     programs = {s.text.split(" ")[0] for s in payload.sightings if s.effect.kind is EffectKind.STUB_CALLED}
+    tries = (payload, *confirms)
+    proofs = [sighting for group in tries for sighting in group.proofs] or list(payload.sightings)
+    joined = any(group.proofs and all(sighting.joined for sighting in group.proofs) for group in tries)
     clear = [group for group in controls if group.ended and all(_silent(t, proofs, facts) for t in group.steps)]
     if not clear:
         yield f"the {what} came to no clear end"
@@ -210,12 +218,14 @@ def _controlled(
         call = group.call
         if (call.method, call.item) != (payload.call.method, payload.call.item):
             yield f"the {what} is a call of something else"
+        if group.call.purpose is Purpose.CONTROL and not _same_payload(group, payload):
+            yield f"the {what} is one of another payload, or in another place"
         if _sent(group) == _sent(payload):
             yield f"the {what} is the payload itself"
         predicted = {effect.kind for trace in group.steps for effect in trace.call.effects}
         if not provable & predicted:
             yield f"the {what} says nothing about this effect"
-        if _only_joined(payload) and not any(_could_join(trace) for trace in group.steps):
+        if joined and not any(_could_join(trace) for trace in group.steps):
             yield f"the {what} could not have shown a value that was only put together"
         if programs and any(_names(trace.programs) & _names(programs) for trace in group.steps):
             yield f"the {what} starts the same program"
@@ -223,10 +233,6 @@ def _controlled(
 
 def _sent(group: Group) -> list[tuple[object, object]]:
     return [(trace.call.given, trace.call.headers) for trace in group.steps]
-
-
-def _only_joined(payload: Group) -> bool:
-    return bool(payload.proofs) and all(sighting.joined for sighting in payload.proofs)
 
 
 def _could_join(trace: Trace) -> bool:
@@ -241,6 +247,8 @@ def _names(paths: set[str] | frozenset[str]) -> set[str]:
 
 def _silent(trace: Trace, proofs: Sequence[Sighting], facts: Facts) -> bool:
     """Whether the absence of an effect in this call means something, by where the effects were seen that prove."""
+    if trace.cut and any(sighting.channel == "result" for sighting in proofs):
+        return False  # it may stand in what is missing
     if all(sighting.channel == "result" for sighting in proofs):
         return trace.state in ("answered", "tool-error", "error")
     return trace.conclusive and trace.session not in facts.gaps and facts.kernel

@@ -8,6 +8,7 @@ from harness.model.call import Call, Outcome, Purpose
 from harness.model.payload import Boundary
 from harness.probing.oracle.case import conclusive
 from harness.probing.oracle.effects import Sighting
+from harness.probing.results import was_cut
 
 #: Purposes of calls that may leave something behind which a later effect could come from.
 LIVE = frozenset({Purpose.PAYLOAD, Purpose.CONFIRM, Purpose.MINIMISE})
@@ -16,7 +17,8 @@ LIVE = frozenset({Purpose.PAYLOAD, Purpose.CONFIRM, Purpose.MINIMISE})
 @dataclass
 class Trace:
     """One call. `seq` is where its prediction stands, `end` where its answer does; `clean`: no other payload was sent
-    in its session before it. `planned`: the plan holds this very call. `programs`: what it executed.
+    in its session before it. `planned`: the plan holds this very call. `programs`: what it executed. `cut`: not all
+    of its answer was kept.
     """
 
     call: Call
@@ -32,11 +34,12 @@ class Trace:
     conclusive: bool = False
     sightings: list[Sighting] = field(default_factory=list)
     programs: frozenset[str] = frozenset()
+    cut: bool = False
 
     def finish(self, outcome: Outcome, sightings: tuple[Sighting, ...], end: int, frame: int | None) -> None:
         """Keep what came of it."""
         self.end, self.frame, self.state = end, frame, outcome.state
-        self.conclusive = conclusive(outcome)
+        self.conclusive, self.cut = conclusive(outcome), was_cut(outcome.text)
         self.sightings += sightings
         self.programs = frozenset(run.path for run in outcome.executions if run.ok)
 
